@@ -1,0 +1,32 @@
+// A fixed pool of native threads that runs one parallel loop at a time over items 0..count-1.
+//
+// Each loop cuts the items into fixed slices of `grain`; slice k belongs first to worker
+// k * workers / slices (sticky: the same worker sees the same items tick after tick), and a worker
+// that runs dry steals slices from the fullest neighbour. Claims are atomic adds; there is no global
+// queue lock. Which worker ran an item never changes a result; slices are cut by index alone.
+// Idle workers spin briefly, then sleep on a condition variable.
+// One thread at a time may call run(); it waits. The first exception of a body is rethrown there.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+namespace millrace {
+
+class WorkerPool {
+ public:
+  explicit WorkerPool(int workers);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  int workers() const;
+  // body(worker, begin, end). Returns when all items are done.
+  void run(int count, int grain, const std::function<void(int, int, int)>& body);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace millrace

@@ -53,8 +53,8 @@ size_t read_element(const std::string& text, size_t at, XmlElement& element) {
 }
 
 bool names_folder(const XmlElement& element, const std::string& attribute) {
-  return element.tag == "compiler" && (attribute == "meshdir" || attribute == "texturedir" ||
-                                       attribute == "assetdir");
+  return element.tag == "compiler" &&
+         (attribute == "meshdir" || attribute == "texturedir" || attribute == "assetdir");
 }
 
 // file, and the fileright, fileleft, … of cube textures.
@@ -147,7 +147,8 @@ class Confinement {
     if (error) return;  // nothing there: MuJoCo reports what is missing
     const fs::path inside = target.lexically_relative(canonical_folder_);
     if (inside.empty() || *inside.begin() == "..") {
-      refuse(reference.from, "\"" + reference.value + "\" is a link that leaves the model's folder");
+      refuse(reference.from,
+             "\"" + reference.value + "\" is a link that leaves the model's folder");
     }
     if (!fs::is_regular_file(target, error)) {
       refuse(reference.from, "\"" + reference.value + "\" is not a regular file");

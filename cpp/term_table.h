@@ -44,7 +44,6 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
 
 // "key.path: unknown …, allowed: a, b; did you mean …?"
 [[noreturn]] void refuse_unknown(const std::string& path, const std::string& what,
-                                 const std::string& name,
-                                 const std::vector<std::string>& allowed);
+                                 const std::string& name, const std::vector<std::string>& allowed);
 
 }  // namespace millrace

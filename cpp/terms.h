@@ -1,7 +1,7 @@
-// Terms: pure functions of one environment. A term names the fields it reads in its arguments, takes
-// its parameters as a struct of floats and returns a value; it cannot allocate, draw, wait or see
-// another environment, so every term can run inside a captured device program.
-// Freestanding C++14: the same source serves g++, nvcc and the Metal compiler. No double.
+// Terms: pure functions of one environment. A term names the fields it reads in its arguments,
+// takes its parameters as a struct of floats and returns a value; it cannot allocate, draw, wait or
+// see another environment, so every term can run inside a captured device program. Freestanding
+// C++14: the same source serves g++, nvcc and the Metal compiler. No double.
 //
 // To add one: write the function, give it an id and a case in the evaluator of its kind (below),
 // describe it in term_table.cpp (the parameters in the order of its struct), and name it in a task.
@@ -24,7 +24,7 @@ struct TermConstants {
   int num_joints;
   float tick_seconds;
   float default_joint_position[kMaxJoints];
-  float pose_weight[kMaxJoints];         // of the reward `pose`
+  float pose_weight[kMaxJoints];        // of the reward `pose`
   float upper_body_weight[kMaxJoints];  // 1 for waist and arms, of the reward `upper_body_pose`
 };
 
@@ -236,8 +236,7 @@ MR_FN float feet_phase_contact(FieldView phase, FieldView foot_contact, int env,
                                FeetContactParams p) {
   float agreeing = 0.0f;
   for (int foot = 0; foot < 2; ++foot) {
-    const bool stance =
-        gait_height(component(phase, env, foot), p.swing_height) < p.stance_height;
+    const bool stance = gait_height(component(phase, env, foot), p.swing_height) < p.stance_height;
     const bool touches = component(foot_contact, env, foot) > 0.5f;
     agreeing += stance == touches ? 0.5f : 0.0f;
   }
@@ -252,8 +251,7 @@ MR_FN bool told_to_move(FieldView command, int env, float speed) {
   return horizontal_square(command, env) >= squared(speed);
 }
 
-MR_FN float feet_double_stance(FieldView command, FieldView foot_contact, int env,
-                               MovingParams p) {
+MR_FN float feet_double_stance(FieldView command, FieldView foot_contact, int env, MovingParams p) {
   const bool both =
       component(foot_contact, env, 0) > 0.5f && component(foot_contact, env, 1) > 0.5f;
   return both && told_to_move(command, env, p.command_speed) ? 1.0f : 0.0f;

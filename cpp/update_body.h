@@ -1,13 +1,14 @@
-// One environment's tick after physics: seven stages in a fixed order, one source for every backend.
+// One environment's tick after physics: seven stages in a fixed order, one source for every
+// backend.
 //
 //   1 advance the episode   2 terminations   3 rewards   4 commands, interval events
 //   5 observations          6 pack the row   7 publish carriers and the outcome
 //
 // The row is packed before any reset, so its next_observation is the true last one of an episode.
-// A row is always finite: an unstable or non-finite tick becomes {next := current, reward 0, done 1,
-// truncated 0}. A done environment draws no command and no push: its reset does.
-// Reads the sim fields; owns the episode and counter fields. Environments are independent: any
-// thread may run any of them, each once per tick. Freestanding C++14, no double.
+// A row is always finite: an unstable or non-finite tick becomes {next := current, reward 0, done
+// 1, truncated 0}. A done environment draws no command and no push: its reset does. Reads the sim
+// fields; owns the episode and counter fields. Environments are independent: any thread may run any
+// of them, each once per tick. Freestanding C++14, no double.
 #pragma once
 
 #include "philox.h"
@@ -153,10 +154,9 @@ MR_FN float heading_error(FieldView root_quaternion, int env, float target) {
 
 MR_FN void steer_to_heading(const CommandParams& p, const StateView& state, int env) {
   const FieldView command = state.episode[kCommand];
-  const float error =
-      heading_error(state.sim[kRootQuaternion], env, component(command, env, 3));
-  const float rate = clamped(p.heading_stiffness * error, -p.heading_rate_limit,
-                             p.heading_rate_limit);
+  const float error = heading_error(state.sim[kRootQuaternion], env, component(command, env, 3));
+  const float rate =
+      clamped(p.heading_stiffness * error, -p.heading_rate_limit, p.heading_rate_limit);
   component(command, env, 2) = component(command, env, 4) > 0.5f ? 0.0f : rate;
 }
 
@@ -208,8 +208,7 @@ MR_FN void push_when_due(const PushParams& p, const UpdateArguments& arguments,
   if (timer > 0) {
     return;
   }
-  const RandomSource source =
-      random_source(arguments.seed, kStreamEvent, (u32)env, arguments.tick);
+  const RandomSource source = random_source(arguments.seed, kStreamEvent, (u32)env, arguments.tick);
   component(state.episode[kPushVelocity], env, 0) =
       random_uniform(source, 0, -p.velocity, p.velocity);
   component(state.episode[kPushVelocity], env, 1) =
@@ -218,8 +217,9 @@ MR_FN void push_when_due(const PushParams& p, const UpdateArguments& arguments,
 }
 
 MR_FN void clear_push(const StateView& state, int env) {
-  for (int i = 0; i < 6; ++i) {
-    component(state.episode[kPushVelocity], env, i) = 0.0f;
+  const FieldView push = state.episode[kPushVelocity];
+  for (int i = 0; i < push.dim; ++i) {
+    component(push, env, i) = 0.0f;
   }
 }
 
@@ -431,8 +431,7 @@ MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArgume
     float* next_critic = row + at.next_critic;
     observe(p.observation, p.constants, state, arguments, env, 0,
             single_row(next, p.observation.dim));
-    observe(p.critic, p.constants, state, arguments, env, 0,
-            single_row(next_critic, p.critic.dim));
+    observe(p.critic, p.constants, state, arguments, env, 0, single_row(next_critic, p.critic.dim));
     const int bad_observation = first_non_finite(p.observation, next);
     const int bad_critic = first_non_finite(p.critic, next_critic);
     if (bad_slot >= 0) {
@@ -461,8 +460,7 @@ MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArgume
 // start on the episode clock, so that the environments do not all end at once.
 MR_FN void begin_episode(const UpdateParams& p, const UpdateArguments& arguments,
                          const StateView& state, int env, bool first) {
-  const RandomSource source =
-      random_source(arguments.seed, kStreamReset, (u32)env, arguments.tick);
+  const RandomSource source = random_source(arguments.seed, kStreamReset, (u32)env, arguments.tick);
   for (int i = 0; i < p.num_actions; ++i) {
     component(state.episode[kAction], env, i) = 0.0f;
     component(state.episode[kLastAction], env, i) = 0.0f;
@@ -490,8 +488,8 @@ MR_FN void begin_episode(const UpdateParams& p, const UpdateArguments& arguments
     }
   }
   if (p.push.enabled) {
-    restart_push_timer(p.push, random_source(arguments.seed, kStreamEvent, (u32)env, arguments.tick),
-                       state, env);
+    restart_push_timer(
+        p.push, random_source(arguments.seed, kStreamEvent, (u32)env, arguments.tick), state, env);
   }
 }
 

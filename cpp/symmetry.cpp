@@ -25,7 +25,7 @@ MirrorMap signs(std::vector<float> sign) {
   return map;
 }
 
-MirrorMap mirror_term(int term, const MirrorMap& joints) {
+MirrorMap mirror_term(int term, const MirrorMap& joints, const MirrorMap& actions) {
   switch (term) {
     case kObserveGyro:  // an axial vector: only the part about the mirror's normal stays
       return signs({-1, 1, -1});
@@ -38,8 +38,9 @@ MirrorMap mirror_term(int term, const MirrorMap& joints) {
       return {{1, 0}, {1, 1}};
     case kObserveJointPosition:
     case kObserveJointVelocity:
-    case kObserveLastAction:
       return joints;
+    case kObserveLastAction:
+      return actions;
     default:
       throw Failure(Code::kBug,
                     "observation term " + std::to_string(term) + " has no left-right mirror rule");
@@ -67,10 +68,11 @@ MirrorMap mirror_joints(const std::vector<std::string>& joint_names) {
   return map;
 }
 
-MirrorMap mirror_observation(const ObservationLayout& layout, const MirrorMap& joints) {
+MirrorMap mirror_observation(const ObservationLayout& layout, const MirrorMap& joints,
+                             const MirrorMap& actions) {
   MirrorMap map;
   for (int k = 0; k < layout.count; ++k) {
-    const MirrorMap part = mirror_term(layout.slot[k].term, joints);
+    const MirrorMap part = mirror_term(layout.slot[k].term, joints, actions);
     MR_CHECK(static_cast<int>(part.source.size()) == layout.slot[k].dim,
              "mirror rule and observation term disagree on their size");
     for (size_t i = 0; i < part.source.size(); ++i) {

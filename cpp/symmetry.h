@@ -25,6 +25,7 @@ struct Symmetry {
 
 // Throws Failure(kInvalid) naming a left_ or right_ joint without its partner.
 MirrorMap mirror_joints(const std::vector<std::string>& joint_names);
-MirrorMap mirror_observation(const ObservationLayout& layout, const MirrorMap& joints);
+MirrorMap mirror_observation(const ObservationLayout& layout, const MirrorMap& joints,
+                             const MirrorMap& actions);
 
 }  // namespace millrace

@@ -215,19 +215,24 @@ void require_ordered(const std::string& path, double low, double high) {
   if (low > high) refuse(path, "the low bound " + shown(low) + " is above " + shown(high));
 }
 
-int observation_dim(const ObservationUse& use, int num_joints) {
+struct RobotSize {
+  int joints, actions;
+};
+
+int observation_dim(const ObservationUse& use, RobotSize robot) {
+  if (use.dim) return use.dim;
   const int dim = term_info(TermKind::kObservation, use.term).dim;
-  return use.dim ? use.dim : dim == kPerJoint ? num_joints : dim;
+  return dim == kPerJoint ? robot.joints : dim == kPerAction ? robot.actions : dim;
 }
 
-ObservationLayout flatten_observations(const std::vector<ObservationUse>& uses, int num_joints) {
+ObservationLayout flatten_observations(const std::vector<ObservationUse>& uses, RobotSize robot) {
   ObservationLayout layout = {};
   MR_CHECK(uses.size() <= kMaxObservationSlots, "too many observation terms");
   for (const ObservationUse& use : uses) {
     ObservationSlot& slot = layout.slot[layout.count++];
     slot.term = term_info(TermKind::kObservation, use.term).id;
     slot.offset = layout.dim;
-    slot.dim = observation_dim(use, num_joints);
+    slot.dim = observation_dim(use, robot);
     slot.scale = static_cast<float>(use.scale);
     slot.noise = static_cast<float>(use.noise);
     layout.dim += slot.dim;
@@ -250,9 +255,8 @@ TermConstants flatten_constants(const TaskDefinition& task, const SimModel& mode
   TermConstants constants = {};
   const size_t joints = model.joint_names.size();
   if (joints > kMaxJoints) {
-    refuse("env.model_file", "the robot has " + std::to_string(joints) +
-                                 " actuated joints, at most " + std::to_string(int{kMaxJoints}) +
-                                 " are supported");
+    refuse("env.model_file", "the robot has " + std::to_string(joints) + " joints, at most " +
+                                 std::to_string(int{kMaxJoints}) + " are supported");
   }
   constants.num_joints = static_cast<int>(joints);
   constants.tick_seconds = static_cast<float>(task.sim.tick_seconds);
@@ -386,9 +390,11 @@ Symmetry build_symmetry(const Task& task, const SimModel& model) {
   Symmetry symmetry;
   if (!task.definition.has_mirror) return symmetry;
   symmetry.available = true;
-  symmetry.action = mirror_joints(model.joint_names);
-  symmetry.observation = mirror_observation(task.params.observation, symmetry.action);
-  symmetry.critic = mirror_observation(task.params.critic, symmetry.action);
+  const auto& joints = model.joint_names;
+  const MirrorMap all = mirror_joints(joints);
+  symmetry.action = mirror_joints({joints.begin(), joints.begin() + model.num_actions});
+  symmetry.observation = mirror_observation(task.params.observation, all, symmetry.action);
+  symmetry.critic = mirror_observation(task.params.critic, all, symmetry.action);
   return symmetry;
 }
 
@@ -400,11 +406,11 @@ std::vector<std::string> observation_term_names(const std::vector<ObservationUse
 
 // ---- describing ----
 
-json describe_observations(const std::vector<ObservationUse>& uses, int num_joints) {
+json describe_observations(const std::vector<ObservationUse>& uses, RobotSize robot) {
   json list = json::array();
   for (const ObservationUse& use : uses) {
     list.push_back({{"term", use.term},
-                    {"dim", observation_dim(use, num_joints)},
+                    {"dim", observation_dim(use, robot)},
                     {"scale", use.scale},
                     {"noise", use.noise},
                     {"unit", term_info(TermKind::kObservation, use.term).unit}});
@@ -428,17 +434,17 @@ json describe_uses(TermKind kind, const std::vector<TermUse>& uses) {
 }
 
 json describe_task(const TaskDefinition& task) {
-  const int joints = task.nominal_joints;
+  const RobotSize robot = {task.nominal_joints, task.nominal_actions};
   return {{"name", task.name},
           {"algo", task.algorithm},
           {"summary", task.summary},
-          {"observation_dim", flatten_observations(task.observations, joints).dim},
-          {"critic_dim", flatten_observations(task.critic, joints).dim},
-          {"action_dim", joints},
+          {"observation_dim", flatten_observations(task.observations, robot).dim},
+          {"critic_dim", flatten_observations(task.critic, robot).dim},
+          {"action_dim", robot.actions},
           {"tick_seconds", task.sim.tick_seconds},
           {"max_steps", task.max_steps},
-          {"observations", describe_observations(task.observations, joints)},
-          {"critic", describe_observations(task.critic, joints)},
+          {"observations", describe_observations(task.observations, robot)},
+          {"critic", describe_observations(task.critic, robot)},
           {"rewards", describe_uses(TermKind::kReward, task.rewards)},
           {"terminations", describe_uses(TermKind::kTermination, task.terminations)},
           {"events", describe_uses(TermKind::kEvent, task.events)},
@@ -465,11 +471,11 @@ Task make_task(const json& config, const SimModel& model) {
   Task task = {};
   task.definition = configured(config);
   const TaskDefinition& definition = task.definition;
-  const int joints = static_cast<int>(model.joint_names.size());
+  const RobotSize robot = {static_cast<int>(model.joint_names.size()), model.num_actions};
   UpdateParams& params = task.params;
   params.constants = flatten_constants(definition, model);
-  params.observation = flatten_observations(definition.observations, joints);
-  params.critic = flatten_observations(definition.critic, joints);
+  params.observation = flatten_observations(definition.observations, robot);
+  params.critic = flatten_observations(definition.critic, robot);
   params.max_steps = definition.max_steps;
   params.num_actions = model.num_actions;
   flatten_rewards(task);

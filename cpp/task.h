@@ -38,9 +38,9 @@ struct TermUse {
 
 struct TaskDefinition {
   std::string name, algorithm, summary;
-  std::string model_file;  // below resources/models
-  SimSpec sim;             // without the model's path
-  int nominal_joints;      // of the built-in model, for descriptions only
+  std::string model_file;               // below resources/models
+  SimSpec sim;                          // without the model's path
+  int nominal_joints, nominal_actions;  // of the built-in model, for descriptions only
   int max_steps;
   double gait_frequency_hz;  // 0 = no gait
   bool has_mirror;

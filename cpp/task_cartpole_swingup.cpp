@@ -13,7 +13,8 @@ TaskDefinition cartpole_swingup() {
   task.sim.action_scale = 1.0;
   task.sim.is_legged = false;
   task.sim.body_names = {"pole"};
-  task.nominal_joints = 1;
+  task.nominal_joints = 2;
+  task.nominal_actions = 1;
   task.max_steps = 500;
   task.gait_frequency_hz = 0;
   task.has_mirror = false;
@@ -22,7 +23,7 @@ TaskDefinition cartpole_swingup() {
                        {"joint_velocity", 1, 0, 1},
                        {"pole_velocity"}};
   task.critic = task.observations;
-  task.rewards = {{"pole_upright", 50.0}, {"alive", 0.0}};  // 50 = 1 / tick: 1 per upright tick
+  task.rewards = {{"upright", 50.0}, {"alive", 0.0}};  // 50 = 1 / tick: 1 per upright tick
   task.terminations = {{"time_out", 0, true, true}};
   task.reset.qpos = {0, 3.14159265358979};  // the pole hangs
   task.reset.joint_position = 0.05;

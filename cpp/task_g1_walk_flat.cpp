@@ -52,6 +52,7 @@ TaskDefinition g1_walk_flat() {
   task.model_file = "g1.xml";
   task.sim = g1_at_50_hz();
   task.nominal_joints = 29;
+  task.nominal_actions = 29;
   task.max_steps = 1000;
   task.gait_frequency_hz = 1.5;
   task.has_mirror = true;

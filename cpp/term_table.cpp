@@ -40,7 +40,7 @@ std::vector<TermInfo> observation_terms() {
       {"last_action",
        kObservation,
        kObserveLastAction,
-       kPerJoint,
+       kPerAction,
        "1",
        "the action applied last",
        {}},
@@ -149,13 +149,7 @@ std::vector<TermInfo> main_reward_terms() {
         {"swing_height", .09, "m", 0, 1, "height of a foot in mid-swing"},
         {"gate_speed", 0, "m/s", 0, 10, "no reward below this forward speed; 0 = always"}}},
       {"alive", kReward, kRewardAlive, 0, "1", "1 in every tick", {}},
-      {"pole_upright",
-       kReward,
-       kRewardPoleUpright,
-       0,
-       "1",
-       "(1 + cosine of the pole's angle) / 2",
-       {}},
+      {"upright", kReward, kRewardUpright, 0, "1", "(1 + cosine of the pole's angle) / 2", {}},
   };
 }
 

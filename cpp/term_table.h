@@ -24,13 +24,13 @@ struct TermInfo {
   const char* name;
   TermKind kind;
   int id;   // the enum of terms.h for observations, rewards and terminations
-  int dim;  // of an observation; kPerJoint = one per joint or action
+  int dim;  // of an observation, or kPerJoint, kPerAction
   const char* unit;
   const char* summary;
   std::vector<TermParameter> parameters;  // in the order of the term's parameter struct
 };
 
-enum { kPerJoint = -1 };
+enum { kPerJoint = -1, kPerAction = -2 };
 
 const std::vector<TermInfo>& term_table();
 

@@ -104,7 +104,7 @@ enum RewardTerm {
   kRewardFeetPhaseContact,
   kRewardFeetDoubleStance,
   kRewardFeetAirTime,
-  kRewardPoleUpright
+  kRewardUpright
 };
 
 struct TrackingParams {
@@ -275,7 +275,7 @@ MR_FN float feet_air_time(FieldView command, FieldView air_time, FieldView foot_
   return told_to_move(command, env, p.command_speed) ? sum : 0.0f;
 }
 
-MR_FN float pole_upright(FieldView body_quaternion, int env) {
+MR_FN float upright(FieldView body_quaternion, int env) {
   return 0.5f * (1.0f + pole_direction(body_quaternion, env, 0));
 }
 
@@ -327,8 +327,8 @@ MR_FN float reward_term(int term, const TermParams& params, const TermConstants&
     case kRewardFeetAirTime:
       return feet_air_time(episode[kCommand], episode[kFootAirTime], sim[kFootContact], env,
                            {p[0], p[1]});
-    case kRewardPoleUpright:
-      return pole_upright(sim[kBodyQuaternion], env);
+    case kRewardUpright:
+      return upright(sim[kBodyQuaternion], env);
   }
   return 0.0f;
 }

@@ -65,6 +65,9 @@ public final class ConfigLoader {
     Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
     entries.put(
         "profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
+    if (entries.get("env") instanceof Mapping env) {
+      entries.put("env", withModelPath(env, nameOrFile));
+    }
     RunConfig config =
         RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
     return new Resolved(config, requested, reason);
@@ -138,6 +141,21 @@ public final class ConfigLoader {
     }
     throw new ConfigException(
         at + ": task: unknown task \"" + task + "\"" + Nearest.hint(task, tasks));
+  }
+
+  /** A model named in a file stands relative to that file; in an override, to where we are. */
+  private static Mapping withModelPath(Mapping env, String file) {
+    String key = "model_file";
+    if (!(env.entries().get(key) instanceof Scalar model) || model.kind() == Kind.NULL) {
+      return env;
+    }
+    Path folder =
+        model.position().source().equals(file)
+            ? Path.of(file).toAbsolutePath().getParent()
+            : Path.of("").toAbsolutePath();
+    String path = folder.resolve(model.text()).normalize().toString();
+    Scalar absolute = new Scalar(model.position(), Kind.TEXT, path);
+    return env.overlay(new Mapping(env.position(), Map.of(key, absolute)));
   }
 
   private static Mapping withProfile(Mapping root, Profile profile) {

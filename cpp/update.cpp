@@ -96,9 +96,9 @@ void UpdateStep::update(uint64_t tick, int begin, int end, float* rows) {
   }
 }
 
-void UpdateStep::initial_reset(SimBackend& backend) {
+void UpdateStep::start_episodes(SimBackend& backend, bool desynchronised) {
   std::fill(reset_mask_.begin(), reset_mask_.end(), uint8_t{1});
-  reset_masked(kBeforeFirstTick, backend, true);
+  reset_masked(kBeforeFirstTick, backend, desynchronised);
   find_pushes();
 }
 

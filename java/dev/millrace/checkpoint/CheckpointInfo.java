@@ -1,0 +1,90 @@
+package dev.millrace.checkpoint;
+
+import dev.millrace.core.Json;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import tools.jackson.databind.JsonNode;
+
+/**
+ * What checkpoint.json says: how far the run was, and the files with their SHA-256. It is written
+ * last, so a folder that has one has everything.
+ */
+public record CheckpointInfo(
+    long tick, long envSteps, long updates, double trainingSeconds, List<StoredFile> files) {
+  static final String STATE = "state.safetensors";
+  static final String REPLAY = "replay.safetensors";
+  private static final int SCHEMA = 1;
+
+  /** One file of the folder. */
+  public record StoredFile(String name, long bytes, String sha256) {}
+
+  public CheckpointInfo {
+    files = List.copyOf(files);
+  }
+
+  public boolean hasReplay() {
+    return files.stream().anyMatch(file -> file.name().equals(REPLAY));
+  }
+
+  byte[] encode() {
+    return Json.prettyBytes(
+        Json.object()
+            .put("schema", SCHEMA)
+            .put("tick", tick)
+            .put("env_steps", envSteps)
+            .put("updates", updates)
+            .put("training_seconds", trainingSeconds)
+            .set("files", Json.tree(files)));
+  }
+
+  /** Throws {@link CheckpointException} for anything but a complete, sane description. */
+  static CheckpointInfo decode(String text) {
+    JsonNode root;
+    try {
+      root = Json.parse(text);
+    } catch (IllegalArgumentException e) {
+      throw new CheckpointException("checkpoint.json: " + e.getMessage(), e);
+    }
+    if (number(root, "schema").asLong() != SCHEMA) {
+      throw new CheckpointException("checkpoint.json: schema is not " + SCHEMA);
+    }
+    List<StoredFile> files = new ArrayList<>();
+    JsonNode entries = root.path("files");
+    for (JsonNode entry : entries) {
+      String name = entry.path("name").asString("");
+      if (!List.of(STATE, REPLAY).contains(name)) {
+        throw new CheckpointException("checkpoint.json: unknown file \"" + name + "\"");
+      }
+      String sha256 = entry.path("sha256").asString("");
+      files.add(new StoredFile(name, number(entry, "bytes").asLong(), sha256));
+    }
+    if (files.stream().filter(file -> file.name().equals(STATE)).count() != 1) {
+      throw new CheckpointException("checkpoint.json: " + STATE + " is not listed");
+    }
+    return new CheckpointInfo(
+        number(root, "tick").asLong(),
+        number(root, "env_steps").asLong(),
+        number(root, "updates").asLong(),
+        number(root, "training_seconds").asDouble(),
+        files);
+  }
+
+  private static JsonNode number(JsonNode node, String key) {
+    JsonNode value = node.path(key);
+    if (!value.isNumber() || value.asDouble() < 0) {
+      throw new CheckpointException("checkpoint.json: " + key + " is not a number");
+    }
+    return value;
+  }
+
+  /** What the program needs to know when it writes one. */
+  public record Progress(long tick, long envSteps, long updates, double trainingSeconds) {
+    CheckpointInfo with(Map<String, SafetensorsWriter.Written> files) {
+      List<StoredFile> stored = new ArrayList<>();
+      files.forEach(
+          (name, written) -> stored.add(new StoredFile(name, written.bytes(), written.sha256())));
+      return new CheckpointInfo(tick, envSteps, updates, trainingSeconds, stored);
+    }
+  }
+}

@@ -1,0 +1,241 @@
+package dev.millrace.config;
+
+import dev.millrace.config.RunConfig.Profile;
+import dev.millrace.config.YamlNode.Kind;
+import dev.millrace.config.YamlNode.Mapping;
+import dev.millrace.config.YamlNode.Position;
+import dev.millrace.config.YamlNode.Scalar;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Supplier;
+
+/**
+ * Resolves a configuration. Later layers win: the built-in configuration of the task, its profile,
+ * the user's file, the profile in that file, the {@code -s} overrides.
+ */
+public final class ConfigLoader {
+  /** Built-in configurations, by name. */
+  public static final List<String> BUILT_IN = List.of("cartpole_swingup", "g1_walk_flat");
+
+  private static final String PROFILES = "profiles";
+
+  private ConfigLoader() {}
+
+  /** What a run uses, and how its profile was chosen. */
+  public record Resolved(RunConfig config, Profile requested, String profileReason) {}
+
+  /** Whether a GPU can be used, and why or why not; asked for only when the profile is auto. */
+  public record Gpu(boolean available, String reason) {}
+
+  /**
+   * Loads a built-in configuration or a file.
+   *
+   * @param overrides {@code key.path=value}, values as in YAML
+   */
+  public static Resolved load(String nameOrFile, List<String> overrides, Supplier<Gpu> gpu) {
+    Mapping given = source(nameOrFile);
+    Mapping base = BUILT_IN.contains(nameOrFile) ? given : builtInFor(given, nameOrFile);
+    Mapping over = overrides(overrides);
+
+    Mapping named = base.overlay(given).overlay(over);
+    Profile requested = profile(named);
+    Profile effective = requested;
+    String reason = "requested";
+    if (requested == Profile.AUTO) {
+      Gpu found = gpu.get();
+      effective = found.available() ? Profile.FULL : Profile.LAPTOP;
+      reason = found.reason();
+    }
+
+    Mapping merged = withProfile(base, effective);
+    if (given != base) {
+      merged = merged.overlay(withProfile(given, effective));
+    }
+    merged = merged.overlay(over);
+    Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
+    entries.put(
+        "profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
+    if (entries.get("env") instanceof Mapping env) {
+      entries.put("env", withModelPath(env, nameOrFile));
+    }
+    RunConfig config =
+        RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
+    return new Resolved(config, requested, reason);
+  }
+
+  /** Reads the complete configuration that a run left behind; only a few keys may change then. */
+  public static RunConfig reload(Path file, List<String> overrides) {
+    Mapping over = overrides(overrides);
+    for (String key : over.entries().keySet()) {
+      if (!List.of("run", "log", "checkpoint").contains(key)) {
+        throw new ConfigException(
+            "-s " + key + "…: a resumed run can change run, log and checkpoint only");
+      }
+    }
+    return RecordBinder.bind(YamlReader.read(file).overlay(over), RunConfig.class);
+  }
+
+  /** A configuration as nested maps with its own key names, as the native core reads it. */
+  public static Map<String, Object> tree(RunConfig config) {
+    return RecordBinder.tree(config);
+  }
+
+  private static Mapping source(String nameOrFile) {
+    if (BUILT_IN.contains(nameOrFile)) {
+      return builtIn(nameOrFile);
+    }
+    Path file = Path.of(nameOrFile);
+    boolean looksLikeName = nameOrFile.matches("[A-Za-z0-9_]+");
+    if (looksLikeName && !Files.exists(file)) {
+      throw new ConfigException(
+          "no built-in configuration \""
+              + nameOrFile
+              + "\" and no such file"
+              + Nearest.hint(nameOrFile, BUILT_IN));
+    }
+    return YamlReader.read(file);
+  }
+
+  private static Mapping builtIn(String name) {
+    String resource = "configs/" + name + ".yaml";
+    try (InputStream in = ConfigLoader.class.getClassLoader().getResourceAsStream(resource)) {
+      if (in == null) {
+        throw new IllegalStateException("not packed: " + resource);
+      }
+      return YamlReader.mapping(name, in.readAllBytes());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The built-in configuration that a file adapts: that of its task and, if named, algorithm. */
+  private static Mapping builtInFor(Mapping given, String file) {
+    String task = text(given, "task");
+    if (task == null) {
+      throw new ConfigException(file + ": task is missing");
+    }
+    String algo = text(given, "algo");
+    List<String> tasks = new ArrayList<>();
+    for (String name : BUILT_IN) {
+      Mapping candidate = builtIn(name);
+      tasks.add(text(candidate, "task"));
+      if (task.equals(text(candidate, "task"))
+          && (algo == null || algo.equals(text(candidate, "algo")))) {
+        return candidate;
+      }
+    }
+    Position at = given.entries().get("task").position();
+    if (tasks.contains(task)) {
+      Position algoAt = given.entries().get("algo").position();
+      throw new ConfigException(algoAt + ": algo: task " + task + " has no \"" + algo + "\"");
+    }
+    throw new ConfigException(
+        at + ": task: unknown task \"" + task + "\"" + Nearest.hint(task, tasks));
+  }
+
+  /** A model named in a file stands relative to that file; in an override, to where we are. */
+  private static Mapping withModelPath(Mapping env, String file) {
+    String key = "model_file";
+    if (!(env.entries().get(key) instanceof Scalar model) || model.kind() == Kind.NULL) {
+      return env;
+    }
+    Path folder =
+        model.position().source().equals(file)
+            ? Path.of(file).toAbsolutePath().getParent()
+            : Path.of("").toAbsolutePath();
+    String path = folder.resolve(model.text()).normalize().toString();
+    Scalar absolute = new Scalar(model.position(), Kind.TEXT, path);
+    return env.overlay(new Mapping(env.position(), Map.of(key, absolute)));
+  }
+
+  private static Mapping withProfile(Mapping root, Profile profile) {
+    Mapping plain = root.without(PROFILES);
+    YamlNode profiles = root.entries().get(PROFILES);
+    if (profiles == null) {
+      return plain;
+    }
+    if (!(profiles instanceof Mapping byName)) {
+      throw new ConfigException(profiles.position() + ": profiles: expected full and laptop");
+    }
+    List<String> known = List.of("full", "laptop");
+    byName
+        .entries()
+        .forEach(
+            (name, overlay) -> {
+              if (!known.contains(name)) {
+                throw new ConfigException(
+                    overlay.position()
+                        + ": unknown key profiles."
+                        + name
+                        + Nearest.hint(name, known));
+              }
+              if (!(overlay instanceof Mapping)) {
+                throw new ConfigException(
+                    overlay.position() + ": profiles." + name + ": expected a group of keys");
+              }
+            });
+    YamlNode overlay = byName.entries().get(profile.toString());
+    return overlay == null ? plain : plain.overlay((Mapping) overlay);
+  }
+
+  private static Profile profile(Mapping root) {
+    YamlNode node = root.entries().getOrDefault("profile", root);
+    for (Profile profile : Profile.values()) {
+      if (node instanceof Scalar scalar && scalar.text().equals(profile.toString())) {
+        return profile;
+      }
+    }
+    throw new ConfigException(node.position() + ": profile: expected one of auto, full, laptop");
+  }
+
+  private static Mapping overrides(List<String> overrides) {
+    Mapping all = new Mapping(Position.of("-s"), Map.of());
+    for (String override : overrides) {
+      all = all.overlay(override(override));
+    }
+    return all;
+  }
+
+  private static Mapping override(String text) {
+    int equals = text.indexOf('=');
+    String source = "-s " + text;
+    if (equals < 1) {
+      throw new ConfigException(source + ": expected key.path=value");
+    }
+    YamlNode value =
+        YamlReader.parse(source, text.substring(equals + 1).getBytes(StandardCharsets.UTF_8));
+    value = unplaced(value, Position.of(source));
+    List<String> path = List.of(text.substring(0, equals).split("\\.", -1));
+    if (path.contains("") || path.size() > YamlReader.DEPTH_LIMIT) {
+      throw new ConfigException(source + ": \"" + text.substring(0, equals) + "\" is no key path");
+    }
+    for (int i = path.size() - 1; i >= 0; i--) {
+      value = new Mapping(Position.of(source), Collections.singletonMap(path.get(i), value));
+    }
+    return (Mapping) value;
+  }
+
+  /** Line and column mean nothing for an override. */
+  private static YamlNode unplaced(YamlNode node, Position position) {
+    if (node instanceof Scalar scalar) {
+      return new Scalar(position, scalar.kind(), scalar.text());
+    }
+    return node;
+  }
+
+  private static String text(Mapping root, String key) {
+    return root.entries().get(key) instanceof Scalar scalar
+        ? scalar.text().toLowerCase(Locale.ROOT)
+        : null;
+  }
+}

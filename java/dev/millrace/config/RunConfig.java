@@ -1,0 +1,135 @@
+package dev.millrace.config;
+
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * A resolved configuration: every key of a run with its value. Record components are the keys in
+ * camel case; their annotations say what a single value may be. What several values may be together
+ * is the preflight's business. Immutable.
+ */
+public record RunConfig(
+    String task,
+    String algo,
+    Profile profile,
+    @Range(min = 0) long seed,
+    Device device,
+    Graph graph,
+    Precision precision,
+    Run run,
+    Env env,
+    Map<String, Reward> rewards,
+    Curriculum curriculum,
+    Collector collector,
+    Replay replay,
+    Learner learner,
+    Log log,
+    Checkpoint checkpoint) {
+
+  /** Which overlay of a configuration applies; auto is laptop exactly if no GPU was found. */
+  public enum Profile {
+    AUTO,
+    FULL,
+    LAPTOP;
+
+    @Override
+    public String toString() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  /** Where the update step and the learner run. */
+  public enum Device {
+    AUTO,
+    CPU,
+    CUDA,
+    METAL
+  }
+
+  /** Whether programs are captured and replayed. */
+  public enum Graph {
+    OFF,
+    AUTO,
+    ON
+  }
+
+  /** What the learner computes in. */
+  public enum Precision {
+    FLOAT32
+  }
+
+  /** How rows get from the collector to the learner. */
+  public enum Pipeline {
+    DEVICE_RESIDENT
+  }
+
+  /** When the run ends; 0 is no limit. */
+  public record Run(@Range(min = 0) long maxTicks, @Range(min = 0) double maxSeconds) {}
+
+  /** The environments; {@code modelFile} null is the task's own robot. */
+  public record Env(
+      @Range(min = 1, max = 1 << 20) int numEnvs,
+      @Range(min = 1, max = 1024) Threads threads,
+      boolean noise,
+      boolean events,
+      @Nullable String modelFile) {}
+
+  /** One reward term; parameters left out have the term's own defaults. */
+  public record Reward(double weight, Map<String, Double> params) {}
+
+  /** Rules that make the task harder as the robot gets better. */
+  public record Curriculum(Penalty penalty) {}
+
+  /** Scales all negative reward weights by the average length of episodes. */
+  public record Penalty(
+      boolean enabled,
+      @Range(min = 0) double start,
+      @Range(min = 0) double min,
+      @Range(min = 0) double max,
+      @Range(min = 0) double lowerLength,
+      @Range(min = 0) double upperLength,
+      @Range(min = 0, max = 1) double rate,
+      @Range(min = 1) double window) {}
+
+  /** How collecting and learning take turns. */
+  public record Collector(boolean sync, @Range(min = 1, max = 1024) int maxLeadTicks) {}
+
+  /** The replay ring and the slots that feed it; capacity in rows. */
+  public record Replay(
+      Pipeline pipeline,
+      @Range(min = 0) long capacityRows,
+      @Range(min = 0, max = 1024) int ingressDepth,
+      boolean save) {}
+
+  /** The algorithm's own settings. */
+  public record Learner(
+      @Range(min = 1) int batch,
+      @Range(min = 0) int updatesPerTick,
+      @Range(min = 0) int learningStarts,
+      @Range(min = 1) int policyFrequency,
+      @Range(min = 0, max = 1) double gamma,
+      @Range(min = 0, max = 1) double tau,
+      @Range(min = 4) int actorHidden,
+      @Range(min = 4) int criticHidden,
+      @Range(min = 2) int atoms,
+      double vMin,
+      double vMax,
+      @Range(min = 0) double actorLr,
+      @Range(min = 0) double criticLr,
+      @Range(min = 0) double alphaLr,
+      @Range(min = 0) double weightDecay,
+      @Range(min = 0, max = 1) double beta1,
+      @Range(min = 0, max = 1) double beta2,
+      @Range(min = 0) double alphaInit,
+      double targetEntropyRatio,
+      @Range(min = 0) double maxGradNorm,
+      boolean symmetry,
+      boolean observationNormalizer,
+      @Range(min = 1, max = 1024) int threads) {}
+
+  /** What is written while the run goes on. */
+  public record Log(@Range(min = 1) int intervalTicks, boolean tensorboard, boolean trace) {}
+
+  /** How often a checkpoint is written (0: only at the end), and how many are kept. */
+  public record Checkpoint(@Range(min = 0) long intervalTicks, @Range(min = 1) int keep) {}
+}

@@ -1,0 +1,64 @@
+package dev.millrace.core;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.StreamReadFeature;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.JsonNodeFactory;
+import tools.jackson.databind.node.ObjectNode;
+
+/** The one JSON codec: duplicate keys and trailing text are errors, key order is kept. */
+public final class Json {
+  private static final JsonMapper COMPACT =
+      JsonMapper.builder()
+          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+          .enable(tools.jackson.databind.DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .build();
+  private static final JsonMapper PRETTY =
+      COMPACT.rebuild().enable(SerializationFeature.INDENT_OUTPUT).build();
+
+  private Json() {}
+
+  /** Throws {@link IllegalArgumentException} with one line that says where the text is wrong. */
+  public static JsonNode parse(String text) {
+    try {
+      return COMPACT.readTree(text);
+    } catch (JacksonException e) {
+      String at =
+          e.getLocation() == null
+              ? ""
+              : e.getLocation().getLineNr() + ":" + e.getLocation().getColumnNr() + ": ";
+      String problem = e.getOriginalMessage().lines().findFirst().orElse("");
+      throw new IllegalArgumentException(at + "not valid JSON: " + problem, e);
+    }
+  }
+
+  public static String write(Object value) {
+    return COMPACT.writeValueAsString(value);
+  }
+
+  /** Indented, with a final newline. */
+  public static String pretty(Object value) {
+    return PRETTY.writeValueAsString(value) + "\n";
+  }
+
+  public static byte[] prettyBytes(Object value) {
+    return pretty(value).getBytes(StandardCharsets.UTF_8);
+  }
+
+  public static ObjectNode object() {
+    return JsonNodeFactory.instance.objectNode();
+  }
+
+  /** Maps, lists, records and plain values as a tree. */
+  public static JsonNode tree(Object value) {
+    return COMPACT.valueToTree(value);
+  }
+
+  public static ObjectNode tree(Map<String, ?> value) {
+    return COMPACT.valueToTree(value);
+  }
+}

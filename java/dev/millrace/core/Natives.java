@@ -1,0 +1,45 @@
+package dev.millrace.core;
+
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.node.ObjectNode;
+
+/** The native core of this process. Loading it may fail with every reason listed. */
+public final class Natives implements Core {
+  private Natives() {}
+
+  /** Loads the library on the first call. */
+  public static Core load() {
+    NativeLibrary.load();
+    return new Natives();
+  }
+
+  @Override
+  public JsonNode describe() {
+    return Json.parse(NativeCore.describe());
+  }
+
+  @Override
+  public JsonNode preflight(ObjectNode config) {
+    try (ModelFolder models = ModelFolder.extract()) {
+      return Json.parse(NativeCore.preflight(withResources(config, models)));
+    }
+  }
+
+  @Override
+  public Engine open(ObjectNode config) {
+    try (ModelFolder models = ModelFolder.extract()) {
+      return NativeRun.open(withResources(config, models));
+    }
+  }
+
+  @Override
+  public JsonNode bench(ObjectNode request) {
+    try (ModelFolder models = ModelFolder.extract()) {
+      return Json.parse(NativeCore.bench(withResources(request, models)));
+    }
+  }
+
+  private static String withResources(ObjectNode request, ModelFolder models) {
+    return Json.write(request.deepCopy().put("resources_dir", models.path().toString()));
+  }
+}

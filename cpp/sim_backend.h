@@ -31,16 +31,18 @@ struct SimSpec {
   std::string torso_imu_site;  // "imu_in_torso"
   std::vector<std::string> foot_sites;   // "left_foot", "right_foot"
   std::vector<std::string> body_names;   // tracked bodies, in order; may be empty
+  std::vector<std::string> joint_names;  // joints that must exist; may be empty
 };
 
-// Facts read from the robot file. Joints are in actuator order.
+// Facts read from the robot file. Joints are the hinges and slides: the num_actions driven ones in
+// actuator order, then those without a motor (the pole of a cartpole) in the file's order.
 struct SimModel {
   int nq, nv, num_actions;
   std::vector<std::string> joint_names;
   std::vector<double> default_qpos;            // keyframe "stand", else qpos0; nq
-  std::vector<double> default_joint_position;  // of the actuated joints
-  std::vector<double> joint_lower, joint_upper;
-  std::vector<int> joint_qpos_address, joint_dof_address;  // of the actuated joints
+  std::vector<double> default_joint_position;
+  std::vector<double> joint_lower, joint_upper;  // +-1e10 without a limit
+  std::vector<int> joint_qpos_address, joint_dof_address;
   std::string mujoco_version;
 };
 

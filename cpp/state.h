@@ -36,10 +36,11 @@ enum SimField {
 enum EpisodeField {
   kAction,          // A, the action applied in this tick (as the policy gave it)
   kLastAction,      // A, the one before
-  kCommand,         // 3: vx m/s, vy m/s, wz rad/s
+  kCommand,         // 5: vx m/s, vy m/s, wz rad/s, target heading rad, 1 if told to stand still
   kGaitPhase,       // 2, rad in [0, 2 pi), left, right
   kReturn,          // 1, undiscounted sum of dt-scaled rewards of the running episode
   kPushVelocity,    // 6: pending world-frame velocity change (linear, angular), 0 when none
+  kFootAirTime,     // 2, s since the foot last touched the ground, before this tick's contact
   kObservation,     // observation_dim, what the policy reads next (noise included)
   kCritic,          // critic_dim
   kReward,          // 1, of this tick

@@ -5,7 +5,8 @@
 // that runs dry steals slices from the fullest neighbour. Claims are atomic adds; there is no global
 // queue lock. Which worker ran an item never changes a result; slices are cut by index alone.
 // Idle workers spin briefly, then sleep on a condition variable.
-// One thread at a time may call run(); it waits. The first exception of a body is rethrown there.
+// One thread at a time may call run(); it is worker 0 of that loop and returns when all is done. The
+// first exception of a body is rethrown there; slices that had not begun by then are skipped.
 #pragma once
 
 #include <functional>

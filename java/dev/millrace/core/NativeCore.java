@@ -55,10 +55,10 @@ final class NativeCore {
   /** Everything a checkpoint holds: {@code [{name, dtype, shape, bytes, replay}]}. */
   static native String tensors(long run);
 
-  /** Copies bytes [offset, offset + target.remaining()) of a tensor into a direct buffer. */
+  /** Fills a direct buffer, its whole capacity, from a tensor at {@code offset}. */
   static native void read(long run, int tensor, long offset, ByteBuffer target);
 
-  /** Copies a direct buffer into a tensor. */
+  /** Copies a direct buffer, its whole capacity, into a tensor at {@code offset}. */
   static native void write(long run, int tensor, long offset, ByteBuffer source);
 
   /** Takes over what was written: counters, snapshots and the prefetched batch are rebuilt. */

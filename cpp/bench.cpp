@@ -1,0 +1,16 @@
+#include "bench.h"
+
+#include "bench_physics.h"
+#include "bench_train.h"
+#include "status.h"
+
+namespace millrace {
+
+nlohmann::json run_bench(const nlohmann::json& request) {
+  const std::string kind = request.value("kind", "");
+  if (kind == "physics") return bench_physics(request);
+  if (kind == "train") return bench_train(request);
+  throw Failure(Code::kInvalid, "bench: '" + kind + "' is not one of physics, train");
+}
+
+}  // namespace millrace

@@ -1,0 +1,163 @@
+#include "collector.h"
+
+#include <algorithm>
+
+namespace millrace {
+
+namespace {
+
+// Environments per work item of the update step: small enough to balance, large enough to amortise
+// a claim.
+constexpr int kUpdateGrain = 16;
+
+}  // namespace
+
+Collector::Collector(const CollectorParts& parts)
+    : parts_(parts), snapshot_(parts.policy.parameter_count()) {}
+
+Collector::~Collector() { stop(); }
+
+void Collector::start(uint64_t first_tick) {
+  MR_CHECK(!thread_.joinable(), "the collector runs already");
+  released_ = next_ = first_tick;
+  stopping_ = false;
+  thread_ = std::thread([this] { main(); });
+}
+
+void Collector::publish_policy(const float* parameters) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::copy(parameters, parameters + snapshot_.size(), snapshot_.begin());
+  snapshot_is_new_ = true;
+}
+
+void Collector::release(uint64_t tick) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    released_ = std::max(released_, tick);
+  }
+  released_changed_.notify_one();
+}
+
+void Collector::wait_finished(uint64_t tick) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  finished_changed_.wait(lock, [&] { return next_ >= tick || parts_.error.failed(); });
+  lock.unlock();
+  parts_.error.check();
+}
+
+uint64_t Collector::pause() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  released_ = running_tick_ ? next_ + 1 : next_;
+  finished_changed_.wait(lock, [&] { return !running_tick_ || parts_.error.failed(); });
+  const uint64_t next = next_;
+  lock.unlock();
+  parts_.error.check();
+  return next;
+}
+
+PhaseTimes Collector::take_times() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const PhaseTimes taken = times_;
+  times_ = PhaseTimes();
+  return taken;
+}
+
+void Collector::stop() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  released_changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Collector::main() {
+  if (parts_.trace != nullptr) parts_.trace->name_thread("collector");
+  uint64_t tick = next_;
+  const char* operation = "collector.tick";
+  try {
+    for (;;) {
+      PhaseTimes times;
+      {
+        PhaseTimer timer(times.idle_ns);
+        if (!await_release()) return;
+      }
+      swap_policy();
+      run_tick(tick, times);
+      {
+        std::lock_guard<std::mutex> lock(mutex_);
+        next_ = ++tick;
+        running_tick_ = false;
+        times_ += times;
+      }
+      finished_changed_.notify_all();
+    }
+  } catch (const Failure& failure) {
+    parts_.error.set({operation, tick, "collector", failure.code(), failure.what()});
+  } catch (const std::exception& error) {
+    parts_.error.set({operation, tick, "collector", Code::kBug, error.what()});
+  }
+  parts_.replay.close();  // wakes whoever waits for rows
+  // A waiter checks the error under this lock, so it cannot miss the call.
+  std::lock_guard<std::mutex> lock(mutex_);
+  running_tick_ = false;
+  finished_changed_.notify_all();
+}
+
+bool Collector::await_release() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  released_changed_.wait(lock, [&] { return stopping_ || next_ < released_; });
+  running_tick_ = !stopping_;
+  return running_tick_;
+}
+
+void Collector::swap_policy() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!snapshot_is_new_) return;
+  parts_.policy.load(snapshot_.data());
+  snapshot_is_new_ = false;
+}
+
+void Collector::run_tick(uint64_t tick, PhaseTimes& times) {
+  UpdateStep& update = parts_.update;
+  {
+    TraceSpan trace(parts_.trace, span::kInference);
+    PhaseTimer timer(times.act_ns);
+    parts_.policy.act_exploring(update.observations(), parts_.num_envs, parts_.seed, tick,
+                                update.actions());
+  }
+  float* rows;
+  {
+    TraceSpan trace(parts_.trace, span::kIngressBackpressure);
+    PhaseTimer timer(times.claim_ns);
+    rows = parts_.replay.claim();
+  }
+  if (rows == nullptr) throw Failure(Code::kState, "the replay was closed during a tick");
+  {
+    TraceSpan trace(parts_.trace, span::kEnvStep);
+    PhaseTimer timer(times.physics_ns);
+    if (update.push_pending()) {
+      parts_.physics.apply_velocity_change(update.push_mask(), update.push_velocity());
+    }
+    expect_operation(parts_.physics.step(update.actions(), tick), Operation::kStep);
+  }
+  {
+    TraceSpan trace(parts_.trace, span::kCollectorUpdate);
+    PhaseTimer timer(times.update_ns);
+    parts_.pool.run(parts_.num_envs, kUpdateGrain, [&](int, int begin, int end) {
+      update.update(tick, begin, end, rows);
+    });
+  }
+  {
+    TraceSpan trace(parts_.trace, span::kReplayAdd);
+    PhaseTimer timer(times.publish_ns);
+    if (!parts_.replay.publish()) {
+      throw Failure(Code::kState, "the replay was closed during a tick");
+    }
+  }
+  TraceSpan trace(parts_.trace, span::kCollectorReset);
+  PhaseTimer timer(times.reset_ns);
+  update.reset(tick, parts_.physics);
+}
+
+}  // namespace millrace

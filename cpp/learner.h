@@ -1,0 +1,80 @@
+// Learner: owns every network, optimizer and statistic of training, and its own random stream.
+//
+// All calls come from the learner's thread. update() is a pure function of the state, the gathered
+// rows and the update index; thread counts other than the configured BLAS one do not enter.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "policy.h"
+#include "state_registry.h"
+
+namespace millrace {
+
+// The configuration's `learner` section; ranges are checked by parse_learner.
+struct LearnerSpec {
+  int batch;  // rows the learner sees; with symmetry half of them are gathered
+  int updates_per_tick;
+  int learning_starts;   // ticks before the first update
+  int policy_frequency;  // critic updates per actor step, counted over the whole run
+  float gamma;
+  float tau;
+  int actor_hidden, critic_hidden;  // first of three widths h, h/2, h/4
+  int atoms;
+  float v_min, v_max;
+  float actor_lr, critic_lr, alpha_lr;
+  float weight_decay, beta1, beta2;
+  float alpha_init;
+  float target_entropy_ratio;  // target entropy = -ratio x action dimensions
+  float max_grad_norm;         // 0: no clipping
+  bool symmetry;
+  bool observation_normalizer;
+  int threads;  // of the BLAS; results depend on it
+
+  int gathered_rows() const { return symmetry ? batch / 2 : batch; }
+};
+
+// Throws Failure(kInvalid) naming the key ("learner.tau …") for a missing, unknown or bad value.
+LearnerSpec parse_learner(const nlohmann::json& learner);
+
+// Mirror image of a vector: out[i] = sign[i] * in[source[i]].
+struct MirrorColumns {
+  std::vector<int> source;
+  std::vector<float> sign;
+};
+
+struct RowMirror {
+  MirrorColumns observation, critic, action;
+};
+
+class Learner {
+ public:
+  virtual ~Learner() = default;
+
+  // rows: LearnerSpec::gathered_rows() packed rows, row_stride floats apart. update_index counts
+  // updates of the whole run from 0.
+  virtual void update(const float* rows, int row_stride, uint64_t update_index) = 0;
+  // Committed rows in order, each once, before the updates of their tick.
+  virtual void normalise_from(const float* rows, uint64_t count, int row_stride) = 0;
+
+  // A consistent snapshot between two updates; layout of PolicyShape.
+  virtual const float* policy_parameters() const = 0;
+  virtual size_t policy_parameter_count() const = 0;
+  virtual PolicyShape policy_shape() const = 0;
+
+  // Averages since the last call, by metric name, and "learner/nonfinite_updates": critic or actor
+  // steps left out because a loss or gradient was not finite.
+  virtual nlohmann::json take_statistics() = 0;
+  // Updates so far.
+  virtual uint64_t updates() const = 0;
+  // {programs: [{name, ops: [{kind, file, line}]}]}, for the manifest.
+  virtual nlohmann::json describe() const = 0;
+
+  virtual void register_state(StateRegistry& registry) = 0;
+  virtual void state_restored() = 0;
+  virtual size_t bytes() const = 0;
+};
+
+}  // namespace millrace

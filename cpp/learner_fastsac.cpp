@@ -1,0 +1,165 @@
+#include "learner_fastsac.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "blas_threads.h"
+#include "program_cpu.h"
+
+namespace millrace {
+namespace {
+
+// Environments of the initial-weights stream: tensors of the actor, then of the critics.
+constexpr u32 kActorTensors = 0;
+constexpr u32 kCriticTensors = 1024;
+
+}  // namespace
+
+LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
+                               const RowMirror& mirror, uint64_t seed)
+    : programs_(spec, layout), seed_(seed) {
+  if (spec.symmetry && spec.batch % 2 != 0) {
+    throw Failure(Code::kInvalid,
+                  "learner.batch: must be even with symmetry, got " + std::to_string(spec.batch));
+  }
+  FastSacPrograms& p = programs_;
+  p.workspace.allocate();
+  p.critic_statistics->clear();
+  p.actor_statistics->clear();
+  set_blas_threads(spec.threads);
+  p.actor.initialise(p.workspace.floats(p.actor_state.parameters), seed, kActorTensors, true);
+  float* critic = p.workspace.floats(p.critic_state.parameters);
+  p.critic.initialise(critic, seed, kCriticTensors, false);
+  std::memcpy(p.workspace.floats(p.target), critic, p.critic_state.count * sizeof(float));
+  *p.workspace.floats(p.log_alpha) = std::log(spec.alpha_init);
+  if (spec.symmetry) {
+    write_mirror(p.observation_mirror, mirror.observation, layout.observation_dim);
+    write_mirror(p.critic_mirror, mirror.critic, layout.critic_dim);
+    write_mirror(p.action_mirror, mirror.action, layout.action_dim);
+  }
+  if (spec.observation_normalizer) {
+    observation_normalizer_.emplace(layout.observation_dim);
+    critic_normalizer_.emplace(layout.critic_dim);
+    write_normalizers();
+  }
+}
+
+size_t LearnerFastSac::bytes_needed(const LearnerSpec& spec, const RowLayout& layout) {
+  size_t total = FastSacPrograms(spec, layout).workspace.bytes();
+  if (spec.observation_normalizer) {
+    total += Normalizer(layout.observation_dim).bytes() + Normalizer(layout.critic_dim).bytes();
+  }
+  return total;
+}
+
+void LearnerFastSac::write_mirror(const FastSacPrograms::Mirror& to, const MirrorColumns& from,
+                                  int width) {
+  MR_CHECK(from.source.size() == static_cast<size_t>(width) &&
+               from.sign.size() == static_cast<size_t>(width),
+           "a mirror map has the width of what it mirrors");
+  for (int i = 0; i < width; ++i) {
+    MR_CHECK(from.source[i] >= 0 && from.source[i] < width, "a mirror map stays inside its vector");
+    programs_.workspace.integers(to.source)[i] = from.source[i];
+    programs_.workspace.floats(to.sign)[i] = from.sign[i];
+  }
+}
+
+void LearnerFastSac::write_normalizers() {
+  const Workspace& workspace = programs_.workspace;
+  observation_normalizer_->write(workspace.floats(programs_.observation_mean),
+                                 workspace.floats(programs_.observation_scale));
+  critic_normalizer_->write(workspace.floats(programs_.critic_mean),
+                            workspace.floats(programs_.critic_scale));
+}
+
+void LearnerFastSac::update(const float* rows, int row_stride, uint64_t update_index) {
+  const LearnerSpec& spec = programs_.spec;
+  Arguments arguments{};
+  arguments.rows = rows;
+  arguments.row_stride = row_stride;
+  arguments.seed = seed_;
+  arguments.tick = update_index;
+  arguments.actor_learning_rate = spec.actor_lr;
+  arguments.critic_learning_rate = spec.critic_lr;
+  arguments.alpha_learning_rate = spec.alpha_lr;
+  arguments.target_rate = spec.tau;
+  run_on_cpu(*programs_.critic_program, programs_.workspace, arguments);
+  updates_ = update_index + 1;
+  if (updates_ % spec.policy_frequency == 0) {
+    run_on_cpu(*programs_.actor_program, programs_.workspace, arguments);
+  }
+}
+
+void LearnerFastSac::normalise_from(const float* rows, uint64_t count, int row_stride) {
+  if (!observation_normalizer_) return;
+  observation_normalizer_->absorb(rows + programs_.layout.observation(), count, row_stride);
+  critic_normalizer_->absorb(rows + programs_.layout.critic(), count, row_stride);
+  write_normalizers();
+}
+
+const float* LearnerFastSac::policy_parameters() const {
+  return programs_.workspace.floats(programs_.actor_state.parameters);
+}
+
+size_t LearnerFastSac::policy_parameter_count() const {
+  const size_t normaliser = observation_normalizer_ ? 2 * programs_.layout.observation_dim : 0;
+  return programs_.actor_state.count + normaliser;
+}
+
+nlohmann::json LearnerFastSac::take_statistics() {
+  nlohmann::json statistics = nlohmann::json::object();
+  statistics["learner/nonfinite_updates"] =
+      programs_.critic_statistics->left_out() + programs_.actor_statistics->left_out();
+  programs_.critic_statistics->take(statistics);
+  programs_.actor_statistics->take(statistics);
+  return statistics;
+}
+
+nlohmann::json LearnerFastSac::describe() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Program* program : {programs_.critic_program.get(), programs_.actor_program.get()}) {
+    nlohmann::json ops = nlohmann::json::array();
+    for (const Program::Record& record : program->records()) {
+      ops.push_back(
+          {{"kind", kind_of(record.op)}, {"file", record.site.file}, {"line", record.site.line}});
+    }
+    list.push_back({{"name", program->name()}, {"ops", std::move(ops)}});
+  }
+  return {{"programs", std::move(list)}};
+}
+
+void LearnerFastSac::register_state(StateRegistry& registry) {
+  const FastSacPrograms& p = programs_;
+  const auto add_moments = [&](const Network& network, const std::string& name,
+                               const FastSacPrograms::Trained& trained) {
+    register_network(registry, network, "adam/" + name, "/m",
+                     p.workspace.floats(trained.first_moment));
+    register_network(registry, network, "adam/" + name, "/v",
+                     p.workspace.floats(trained.second_moment));
+    registry.add("adam/" + name + "/step", DType::kU64, {1}, p.workspace.counters(trained.step));
+  };
+  register_network(registry, p.actor, "actor", "", p.workspace.floats(p.actor_state.parameters));
+  register_network(registry, p.critic, "critic", "", p.workspace.floats(p.critic_state.parameters));
+  register_network(registry, p.critic, "target", "", p.workspace.floats(p.target));
+  add_moments(p.actor, "actor", p.actor_state);
+  add_moments(p.critic, "critic", p.critic_state);
+  registry.add("alpha/log", DType::kF32, {1}, p.workspace.floats(p.log_alpha));
+  registry.add("adam/alpha/log/m", DType::kF32, {1}, p.workspace.floats(p.alpha_first_moment));
+  registry.add("adam/alpha/log/v", DType::kF32, {1}, p.workspace.floats(p.alpha_second_moment));
+  registry.add("adam/alpha/step", DType::kU64, {1}, p.workspace.counters(p.alpha_step));
+  p.critic_statistics->register_state(registry, "learner/critic_totals");
+  p.actor_statistics->register_state(registry, "learner/actor_totals");
+  registry.add("learner/updates", DType::kU64, {1}, &updates_);
+  if (observation_normalizer_) {
+    observation_normalizer_->register_state(registry, "normalizer/observation");
+    critic_normalizer_->register_state(registry, "normalizer/critic");
+  }
+}
+
+void LearnerFastSac::state_restored() {
+  if (observation_normalizer_) write_normalizers();
+}
+
+size_t LearnerFastSac::bytes() const { return bytes_needed(programs_.spec, programs_.layout); }
+
+}  // namespace millrace

@@ -1,0 +1,97 @@
+// The network of both roles: hidden layers h, h/2, h/4, each Linear, LayerNorm, SiLU, then a linear
+// head; `groups` of them side by side on one input. All parameters lie in one span, tensor by
+// tensor; within a tensor, group by group, so that group g of a layer is one matrix and the first
+// layer of all groups is one matrix, too. Gradients, moments and targets share this layout.
+//
+// Only records programs; owns no memory.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "program.h"
+
+namespace millrace {
+
+struct NetworkShape {
+  int inputs, hidden, outputs, groups;
+};
+
+class Network {
+ public:
+  static constexpr int kHiddenLayers = 3;
+
+  // Offsets are elements from the start of the span.
+  struct Layer {
+    int inputs, outputs;
+    uint64_t weight, bias;  // [group][output][input], [group][output]
+    uint64_t gain, shift;   // [group][output]; unused in the head
+  };
+
+  // One tensor of one group, as a checkpoint names it.
+  struct Tensor {
+    std::string name;  // "l0/weight", "l0/bias", "l0/norm/weight", "l0/norm/bias", …, "head/weight"
+    std::vector<int64_t> shape;
+    uint64_t offset;    // of group 0
+    uint64_t distance;  // to the next group
+    int fan_in;
+    enum Kind { kWeight, kBias, kGain, kShift } kind;
+    bool is_head;
+  };
+
+  // Carriers of one evaluation at a fixed number of rows.
+  struct Activations {
+    int rows;
+    std::array<Operand, kHiddenLayers> normalised, output, inverse_deviation, gradient;
+  };
+
+  explicit Network(NetworkShape shape);
+
+  const NetworkShape& shape() const { return shape_; }
+  const Layer& layer(int i) const { return layers_[i]; }
+  const Layer& head() const { return layers_[kHiddenLayers]; }
+  uint64_t parameter_count() const { return parameter_count_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+  Activations add_activations(Workspace& workspace, const std::string& name, int rows,
+                              bool with_gradients) const;
+
+  // heads [row][group][output], without the head's bias (the op that reads them adds it).
+  void record_forward(Program& program, Operand parameters, Operand input, int input_stride,
+                      const Activations& activations, Operand heads) const;
+
+  // From the gradient of the heads to that of every parameter.
+  void record_backward(Program& program, Operand parameters, Operand input, int input_stride,
+                       const Activations& activations, Operand heads_gradient,
+                       Operand parameter_gradient) const;
+
+  // From the gradient of the heads to that of `columns` input columns, summed over the groups.
+  void record_input_gradient(Program& program, Operand parameters, const Activations& activations,
+                             Operand heads_gradient, int first_column, int columns,
+                             Operand input_gradient) const;
+
+  // PyTorch's default for Linear: U(+-1/sqrt(fan in)) for weight and bias; norms at one and zero;
+  // the head zero where `zero_head`. Tensor k of group g draws as environment first_environment +
+  // k * groups + g of the initial-weights stream.
+  void initialise(float* parameters, u64 seed, u32 first_environment, bool zero_head) const;
+
+ private:
+  GemmOp product(int rows, Operand input, int input_stride, uint64_t input_distance,
+                 Operand parameters, const Layer& layer, Operand output) const;
+  GemmOp weight_product(int rows, Operand gradient, Operand input, int input_stride,
+                        uint64_t input_distance, const Layer& layer,
+                        Operand parameter_gradient) const;
+  // Gradient of the layer's input; the first layer's is record_input_gradient's.
+  GemmOp input_product(int rows, Operand gradient, Operand parameters, const Layer& layer,
+                       Operand input_gradient) const;
+  LayerBackwardOp layer_backward(int index, Operand parameters, const Activations& activations,
+                                 Operand parameter_gradient) const;
+
+  NetworkShape shape_;
+  std::vector<Layer> layers_;
+  std::vector<Tensor> tensors_;
+  uint64_t parameter_count_ = 0;
+};
+
+}  // namespace millrace

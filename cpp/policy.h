@@ -1,0 +1,67 @@
+// The policy as the collector uses it: a private copy of the actor's parameters and its own
+// programs, so that it acts while the learner changes its weights. One thread at a time; load() is
+// the only way in and copies, hence a snapshot never changes under act().
+#pragma once
+
+#include <optional>
+
+#include "network.h"
+#include "normalizer.h"
+#include "program.h"
+
+namespace millrace {
+
+// Parameters lie as: the actor network, then (when normalised) mean and scale of the observation.
+struct PolicyShape {
+  int observation_dim, action_dim, hidden;
+  bool is_normalised;
+
+  NetworkShape network() const { return {observation_dim, hidden, 2 * action_dim, 1}; }
+};
+
+// Registers the tensors of a network of one or more groups as "{name}/l0/weight" (one group) or
+// "{name}/0/l0/weight", …; `suffix` is appended ("/m").
+void register_network(StateRegistry& registry, const Network& network, const std::string& name,
+                      const std::string& suffix, float* parameters);
+
+class Policy {
+ public:
+  // Acts on up to max_rows observations at a time. Zero until load() or a restored checkpoint.
+  Policy(PolicyShape shape, int max_rows);
+
+  // Mean, scale and weights; parameter_count() floats.
+  void load(const float* parameters);
+  size_t parameter_count() const { return parameter_count_; }
+
+  // observations: count x observation_dim; actions: count x action_dim. Exploration draws from the
+  // exploration stream with environment = row.
+  void act_exploring(const float* observations, int count, uint64_t seed, uint64_t tick,
+                     float* actions);
+  void act_deterministic(const float* observations, int count, float* actions);
+
+  // For play: the actor's and the normaliser's tensors, under the learner's names.
+  void register_state(StateRegistry& registry);
+  void state_restored();
+  size_t bytes() const { return workspace_.bytes(); }
+
+ private:
+  struct Recorded {
+    int rows;
+    Program program;
+  };
+  void act(std::optional<Recorded>& recorded, bool deterministic, const Arguments& arguments,
+           int count, float* actions);
+  Program record(int rows, bool deterministic) const;
+
+  PolicyShape shape_;
+  int max_rows_;
+  Network network_;
+  size_t parameter_count_;
+  Workspace workspace_;
+  Operand parameters_, input_, heads_, action_;
+  Network::Activations activations_;
+  std::optional<Recorded> exploring_, deterministic_;
+  Normalizer normalizer_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,121 @@
+#include "preflight.h"
+
+#include "backend.h"
+#include "budget.h"
+#include "learner_fastsac.h"
+#include "model_loader.h"
+#include "run_plan.h"
+#include "sim_parts.h"
+
+namespace millrace {
+
+namespace {
+
+BackendInfo backend_named(const std::string& name) {
+  for (const BackendInfo& info : backends()) {
+    if (info.name == name) return info;
+  }
+  throw Failure(Code::kBug, "no backend is called " + name);
+}
+
+// `auto` resolves once, here, and says what it found.
+nlohmann::json resolve_device(const RunPlan& plan, std::vector<Finding>& findings) {
+  const std::string wanted = plan.device == "auto" ? "cuda" : plan.device;
+  const BackendInfo info = backend_named(wanted);
+  if (plan.device == "auto") {
+    return {{"requested", "auto"},
+            {"effective", "cpu"},
+            {"reason", "cuda: " + info.reason + "; metal: " + backend_named("metal").reason}};
+  }
+  if (!info.available) {
+    findings.push_back({"DEVICE_UNAVAILABLE", Readiness::kRefused, "device",
+                        wanted + ": " + info.reason,
+                        "device: auto takes what is there; doctor lists it"});
+  }
+  return {{"requested", plan.device},
+          {"effective", info.available ? wanted : "none"},
+          {"reason", info.available ? "requested" : info.reason}};
+}
+
+void check_graph_and_precision(const RunPlan& plan, std::vector<Finding>& findings) {
+  if (plan.graph == "on") {
+    findings.push_back({"GRAPH_UNAVAILABLE", Readiness::kRefused, "graph",
+                        "the cpu backend launches programs eagerly; it has no graphs",
+                        "graph: auto or off"});
+  }
+  if (plan.precision == "tf32" || plan.precision == "bf16") {
+    findings.push_back({"PRECISION_UNAVAILABLE", Readiness::kRefused, "precision",
+                        "the cpu backend computes in fp32, not " + plan.precision,
+                        "precision: auto or fp32"});
+  }
+}
+
+ReplayPlan replay_plan(const RunPlan& plan, const RowLayout& layout) {
+  ReplayPlan replay;
+  replay.layout = layout;
+  replay.num_envs = static_cast<uint64_t>(plan.num_envs);
+  replay.capacity_rows = plan.capacity_rows;
+  replay.ingress_depth = plan.ingress_depth < 0 ? 0 : static_cast<uint64_t>(plan.ingress_depth);
+  replay.batch = static_cast<uint64_t>(plan.learner.batch);
+  replay.updates_per_tick = static_cast<uint64_t>(plan.learner.updates_per_tick);
+  replay.learning_starts = static_cast<uint64_t>(plan.learner.learning_starts);
+  replay.symmetry = plan.learner.symmetry;
+  replay.learner_bytes = LearnerFastSac::planned_bytes(plan.learner, layout);
+  replay.is_device_host_memory = true;
+  return replay;
+}
+
+// The model, its names and its version; each failure is a finding, not an exception.
+std::unique_ptr<Task> check_model(const nlohmann::json& config, std::vector<Finding>& findings) {
+  const SimSpec spec = sim_spec_of(config, resources_dir_of(config));
+  try {
+    const ModelPtr model = load_model(spec.model_path);
+    const SimModel description = describe_model(*model, index_model(*model, spec));
+    return std::make_unique<Task>(make_task(config, description));
+  } catch (const Failure& failure) {
+    if (failure.code() == Code::kUnavailable) {
+      findings.push_back({"MUJOCO_VERSION", Readiness::kRefused, "physics", failure.what(),
+                          "install the MuJoCo that this build was compiled against"});
+      return nullptr;
+    }
+    if (failure.code() != Code::kInvalid) throw;
+    findings.push_back({"MODEL_MISSING_NAME", Readiness::kRefused, "env.model_file",
+                        failure.what(), "tasks prints what the task needs"});
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+nlohmann::json run_preflight(const nlohmann::json& config) {
+  const RunPlan plan = parse_plan(config);
+  std::vector<Finding> findings;
+  nlohmann::json report;
+  report["device"] = resolve_device(plan, findings);
+  check_graph_and_precision(plan, findings);
+  const std::unique_ptr<Task> task = check_model(config, findings);
+  if (task) {
+    if (plan.learner.symmetry && !task->symmetry.available) {
+      findings.push_back({"SYMMETRY_UNAVAILABLE", Readiness::kRefused, "learner.symmetry",
+                          plan.task + " has no mirror image", "learner.symmetry: false"});
+    }
+    const ReplayPlan replay = replay_plan(plan, task->layout);
+    const uint64_t free_bytes = available_host_memory().bytes;
+    for (Finding& finding : check_replay(replay, free_bytes, free_bytes)) {
+      findings.push_back(std::move(finding));
+    }
+    report["budget"] = {{"host", to_json(replay_host_budget(replay, free_bytes))},
+                        {"device", to_json(replay_device_budget(replay, free_bytes))},
+                        {"memory_source", available_host_memory().source}};
+    report["task"] = {{"name", plan.task},
+                      {"observation_dim", task->layout.observation_dim},
+                      {"critic_dim", task->layout.critic_dim},
+                      {"action_dim", task->layout.action_dim},
+                      {"row_width", task->layout.width()}};
+  }
+  report["findings"] = nlohmann::json::array();
+  for (const Finding& finding : findings) report["findings"].push_back(to_json(finding));
+  return report;
+}
+
+}  // namespace millrace

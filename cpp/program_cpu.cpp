@@ -1,0 +1,20 @@
+#include "program_cpu.h"
+
+#include "adamw.h"
+#include "batch_rows.h"
+#include "c51.h"
+#include "dense_layer.h"
+#include "gemm.h"
+#include "learner_statistics.h"
+#include "tanh_gaussian.h"
+
+namespace millrace {
+
+void run_on_cpu(const Program& program, const Workspace& workspace, const Arguments& arguments) {
+  const CpuFrame frame{workspace, arguments};
+  for (const Program::Record& record : program.records()) {
+    std::visit([&](const auto& op) { execute(op, frame); }, record.op);
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,28 @@
+// How an episode starts: pose, velocity and servo gains, a pure function of (seed, tick,
+// environment). Draws come from the reset and gain streams; draws 16 to 18 of the reset stream
+// belong to begin_episode (update_body.h). Any thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace millrace {
+
+struct ResetSpec {
+  std::vector<double> qpos;  // the start pose, before the random part
+  int nv = 0;
+  bool has_free_root = false;
+  double root_xy = 0;         // m, half-width
+  double root_yaw = 0;        // rad, half-width
+  double root_velocity = 0;   // m/s and rad/s, half-width of all six
+  double joint_position = 0;  // rad or m, half-width; joints are what follows the root
+  double joint_velocity = 0;
+  bool randomise_gains = false;
+  double gain_low = 1, gain_high = 1;  // factors; kp and kd are drawn apart
+};
+
+// Writes one environment's qpos (nq), qvel (nv) and gains {kp factor, kd factor}.
+void draw_start(const ResetSpec& spec, uint64_t seed, uint64_t tick, int env, double* qpos,
+                double* qvel, double* gains);
+
+}  // namespace millrace

@@ -1,0 +1,286 @@
+#include "run.h"
+
+#include "blas_threads.h"
+#include "learner_fastsac.h"
+
+namespace millrace {
+
+namespace {
+
+constexpr uint64_t kTraceBytesMax = uint64_t{256} << 20;
+
+RowMirror mirror_of(const Task& task) {
+  const auto columns = [](const MirrorMap& map) { return MirrorColumns{map.source, map.sign}; };
+  return {columns(task.symmetry.observation), columns(task.symmetry.critic),
+          columns(task.symmetry.action)};
+}
+
+double milliseconds_per_tick(uint64_t ns, uint64_t ticks) {
+  return ticks == 0 ? 0.0 : static_cast<double>(ns) * 1e-6 / static_cast<double>(ticks);
+}
+
+}  // namespace
+
+Run::Run(const nlohmann::json& config)
+    : plan_(parse_plan(config)),
+      backend_(backend_api("cpu")),
+      sim_(config, plan_.num_envs, plan_.threads, plan_.seed) {
+  set_blas_threads(plan_.learner.threads);
+  if (config.contains("trace_path")) {
+    trace_ = std::make_unique<Trace>(config["trace_path"].get<std::string>(), kTraceBytesMax,
+                                     error_);
+    trace_->name_thread("learner");
+  }
+  const Task& task = *sim_.task;
+  if (plan_.learner.symmetry && !task.symmetry.available) {
+    throw Failure(Code::kInvalid, "learner.symmetry: " + plan_.task + " has no mirror image");
+  }
+  learner_ = std::make_unique<LearnerFastSac>(plan_.learner, task.layout, mirror_of(task),
+                                              plan_.seed);
+  policy_ = std::make_unique<Policy>(learner_->policy_shape(), plan_.num_envs);
+  replay_ = std::make_unique<Replay>(backend_, plan_.replay_spec(task.layout), error_,
+                                     trace_.get());
+  sim_.update->initial_reset(*sim_.physics);
+  register_state();
+  collector_ = std::make_unique<Collector>(
+      CollectorParts{*sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_,
+                     trace_.get(), plan_.num_envs, plan_.seed});
+}
+
+Run::~Run() {
+  replay_->close();
+  collector_->stop();
+}
+
+void Run::register_state() {
+  registry_.add("run/counters", DType::kU64, {kCounterCount}, counters_);
+  sim_.physics->register_state(registry_);
+  sim_.update->register_state(registry_);
+  learner_->register_state(registry_);
+  replay_->register_state(registry_);
+  for (const StateTensor& tensor : registry_.tensors()) {
+    const std::string owner = tensor.name.substr(0, tensor.name.find('/'));
+    carriers_.add(tensor.name, owner, tensor.dtype, tensor.shape, backend_.name(), tensor.data);
+  }
+  carriers_.seal();
+  if (plan_.learner.observation_normalizer) {
+    committed_rows_.resize(static_cast<size_t>(plan_.num_envs) *
+                           static_cast<size_t>(sim_.task->layout.width()));
+  }
+}
+
+void Run::restored(bool with_replay) {
+  MR_CHECK(!is_started_, "restored() after the first tick");
+  sim_.physics->state_restored();
+  sim_.update->state_restored();
+  learner_->state_restored();
+  replay_->restored(with_replay);
+  if (!with_replay) {
+    // The ring is empty: nothing is prefetched, and its row count starts again.
+    counters_[kHasBatch] = 0;
+    counters_[kRowsSeen] = 0;
+  }
+}
+
+nlohmann::json Run::advance(uint64_t ticks) {
+  error_.check();
+  if (!is_started_) {
+    collector_->start(counters_[kCollectorTick]);
+    is_started_ = true;
+  }
+  const uint64_t start_ns = now_ns();
+  uint64_t done = 0;
+  try {
+    while (done < ticks && !stop_requested_.load(std::memory_order_relaxed)) {
+      if (plan_.synchronous) {
+        tick_synchronous();
+      } else {
+        tick_asynchronous();
+      }
+      ++done;
+    }
+    come_to_rest();
+  } catch (const Failure& failure) {
+    error_.set({"learner.tick", counters_[kTick], "learner", failure.code(), failure.what()});
+    replay_->close();
+    error_.check();
+  }
+  return report(done, now_ns() - start_ns);
+}
+
+void Run::tick_synchronous() {
+  const uint64_t tick = counters_[kTick];
+  collector_->publish_policy(learner_->policy_parameters());
+  const bool has_batch = counters_[kHasBatch] != 0;
+  const float* batch = has_batch ? take_batch(tick) : nullptr;
+  counters_[kHasBatch] = replay_->request(tick + 1) ? 1 : 0;
+  collector_->release(tick + 1);
+  if (has_batch) learn(batch);
+  {
+    PhaseTimer timer(times_.boundary_ns);
+    collector_->wait_finished(tick + 1);
+  }
+  finish_tick();
+}
+
+void Run::tick_asynchronous() {
+  const uint64_t tick = counters_[kTick];
+  collector_->publish_policy(learner_->policy_parameters());
+  collector_->release(tick + plan_.max_lead_ticks);
+  {
+    PhaseTimer timer(times_.boundary_ns);
+    collector_->wait_finished(tick + 1);
+  }
+  commit();
+  if (replay_->request_newest(tick)) {
+    commit();
+    learn(take_batch(tick));
+  }
+  finish_tick();
+}
+
+const float* Run::take_batch(uint64_t tick) {
+  TraceSpan trace(trace_.get(), span::kReplaySample);
+  return replay_->take(tick);
+}
+
+void Run::learn(const float* batch) {
+  const int stride = replay_->batch_stride();
+  const size_t rows = static_cast<size_t>(plan_.learner.gathered_rows());
+  for (int k = 0; k < plan_.learner.updates_per_tick; ++k) {
+    {
+      TraceSpan trace(trace_.get(), span::kUpdateCritic);
+      PhaseTimer timer(times_.learn_ns);
+      learner_->update(batch + static_cast<size_t>(k) * rows * static_cast<size_t>(stride), stride,
+                       counters_[kUpdates]);
+    }
+    counters_[kUpdates] += 1;
+    PhaseTimer timer(times_.replay_ns);
+    replay_->progress(false);
+  }
+}
+
+void Run::commit() {
+  TraceSpan trace(trace_.get(), span::kWaitForReplayBatch);
+  PhaseTimer timer(times_.replay_ns);
+  replay_->progress(true);
+  error_.check();
+}
+
+void Run::finish_tick() {
+  commit();
+  if (plan_.learner.observation_normalizer) normalise();
+  counters_[kTick] += 1;
+}
+
+// Every committed row once, in order; the collector may be ahead, so by what is committed now.
+void Run::normalise() {
+  const int width = sim_.task->layout.width();
+  const uint64_t committed = replay_->counters().committed;
+  while (counters_[kRowsSeen] < committed) {
+    const uint64_t rows = static_cast<uint64_t>(plan_.num_envs);
+    replay_->read_committed(counters_[kRowsSeen], rows, committed_rows_.data());
+    learner_->normalise_from(committed_rows_.data(), rows, width);
+    counters_[kRowsSeen] += rows;
+  }
+}
+
+// Afterwards the collector rests and everything published is committed, so that statistics and
+// checkpoint tensors may be read.
+void Run::come_to_rest() {
+  replay_->progress(true);
+  counters_[kCollectorTick] = collector_->pause();
+  replay_->progress(true);
+  if (plan_.learner.observation_normalizer) normalise();
+}
+
+nlohmann::json Run::report(uint64_t ticks, uint64_t elapsed_ns) {
+  nlohmann::json metrics = sim_.update->take_statistics();
+  metrics.update(learner_->take_statistics());
+  const double seconds = static_cast<double>(elapsed_ns) * 1e-9;
+  const uint64_t updates = counters_[kUpdates] - updates_reported_;
+  updates_reported_ = counters_[kUpdates];
+  times_ += collector_->take_times();
+  const PhaseTimes spent = times_;
+  times_ = PhaseTimes();
+  if (ticks > 0) {
+    metrics["env_steps_per_s"] = static_cast<double>(ticks) * plan_.num_envs / seconds;
+    metrics["updates_per_s"] = static_cast<double>(updates) / seconds;
+  }
+  metrics["time/tick_ms"] = milliseconds_per_tick(elapsed_ns, ticks);
+  metrics["time/act_ms"] = milliseconds_per_tick(spent.act_ns, ticks);
+  metrics["time/physics_ms"] = milliseconds_per_tick(spent.physics_ns, ticks);
+  metrics["time/update_ms"] = milliseconds_per_tick(spent.update_ns, ticks);
+  metrics["time/publish_ms"] = milliseconds_per_tick(spent.publish_ns, ticks);
+  metrics["time/reset_ms"] = milliseconds_per_tick(spent.reset_ns, ticks);
+  metrics["time/backpressure_ms"] = milliseconds_per_tick(spent.claim_ns, ticks);
+  metrics["time/collector_idle_ms"] = milliseconds_per_tick(spent.idle_ns, ticks);
+  metrics["time/learn_ms"] = milliseconds_per_tick(spent.learn_ns, ticks);
+  metrics["time/replay_ms"] = milliseconds_per_tick(spent.replay_ns, ticks);
+  metrics["time/learner_wait_ms"] = milliseconds_per_tick(spent.boundary_ns, ticks);
+  const ReplayCounters rows = replay_->counters();
+  metrics["replay/size"] = rows.size;
+  return {{"tick", counters_[kTick]},
+          {"env_steps", counters_[kCollectorTick] * static_cast<uint64_t>(plan_.num_envs)},
+          {"updates", counters_[kUpdates]},
+          {"stopped", stop_requested_.load(std::memory_order_relaxed)},
+          {"finished", false},
+          {"metrics", std::move(metrics)},
+          {"replay", replay_counters()}};
+}
+
+nlohmann::json Run::replay_counters() const {
+  const ReplayCounters rows = replay_->counters();
+  return {{"published", rows.published},
+          {"submitted", rows.submitted},
+          {"committed", rows.committed},
+          {"size", rows.size},
+          {"ring_wraps", rows.wraps},
+          {"backpressure_waits", rows.backpressure_waits},
+          {"backpressure_wait_ns", rows.backpressure_wait_ns},
+          {"in_flight_at_close", rows.in_flight_at_close}};
+}
+
+nlohmann::json Run::facts() const {
+  const RowLayout& layout = sim_.task->layout;
+  nlohmann::json replay = replay_counters();
+  replay.update({{"pipeline", plan_.pipeline},
+                 {"capacity_rows", plan_.capacity_rows},
+                 {"row_width", layout.width()},
+                 {"row_bytes", layout.row_bytes()},
+                 {"row_stride_bytes", layout.row_stride_bytes()},
+                 {"ingress_depth", plan_.ingress_depth},
+                 {"slot_rows", plan_.num_envs},
+                 {"host_bytes", replay_->host_bytes()},
+                 {"device_bytes", replay_->device_bytes()},
+                 {"threshold_rows", replay_->threshold_rows()},
+                 {"submit_thread", "learner"}});
+  const std::string reason = plan_.graph == "off" ? "graph: off was requested"
+                                                  : "the cpu backend launches programs eagerly";
+  return {{"carriers",
+           {{"digest", carriers_.digest()},
+            {"total_bytes", carriers_.total_bytes()},
+            {"list", carriers_.describe()}}},
+          {"rng",
+           {{"algorithm", "philox4x32-10"},
+            {"seed", plan_.seed},
+            {"draw_version", 1},
+            {"counter", "{draw / 4, environment, tick low 32, stream << 24 | tick high 24}"}}},
+          {"replay", std::move(replay)},
+          {"physics", sim_.describe()},
+          {"threads",
+           {{"workers", sim_.pool->workers()},
+            {"choice", sim_.thread_choice},
+            {"blas", blas_threads()},
+            {"blas_kernels", blas_kernels()}}},
+          {"learner", learner_->describe()},
+          {"graphs",
+           {{"update",
+             {{"requested", plan_.graph}, {"effective", "off"}, {"state", "DISABLED"},
+              {"reason", reason}, {"captures", 0}, {"replays", 0}}},
+            {"learner",
+             {{"requested", plan_.graph}, {"effective", "off"}, {"state", "DISABLED"},
+              {"reason", reason}, {"captures", 0}, {"replays", 0}}}}}};
+}
+
+}  // namespace millrace

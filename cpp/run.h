@@ -1,0 +1,83 @@
+// Run: a training session. It owns every part, allocates all of it when it is opened, and drives
+// the ticks from the learner thread, which on this backend is also the submit thread.
+//
+// Synchronous schedule of tick t, from boundary to boundary:
+//   publish the policy snapshot, freeze the sample range of t + 1, release t;
+//   while the collector acts, steps, updates, resets and publishes t:
+//     updates_per_tick learner updates on batch t, progress() after each
+//   wait for t, commit its rows, gather batch t + 1.
+// Asynchronous: the collector may be max_lead_ticks ahead; a learner tick starts once its tick is
+// committed, samples the newest committed rows, and publishes its snapshot when it ends.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "carrier.h"
+#include "collector.h"
+#include "learner.h"
+#include "run_plan.h"
+#include "session.h"
+#include "sim_parts.h"
+
+namespace millrace {
+
+class Run : public Session {
+ public:
+  explicit Run(const nlohmann::json& config);
+  ~Run() override;
+
+  nlohmann::json facts() const override;
+  nlohmann::json advance(uint64_t ticks) override;
+  void stop() override { stop_requested_.store(true, std::memory_order_relaxed); }
+  const StateRegistry& registry() const override { return registry_; }
+  void restored(bool with_replay) override;
+  const FirstError& first_error() const override { return error_; }
+
+ private:
+  // Words of a checkpoint; learner thread only.
+  enum Counter {
+    kTick,           // ticks that the learner has finished
+    kCollectorTick,  // ticks that the collector has finished; the same in a synchronous run
+    kUpdates,        // critic updates
+    kRowsSeen,       // committed rows that the observation normaliser has seen
+    kHasBatch,       // 1 if a batch for the next tick was asked for
+    kCounterCount
+  };
+
+  void tick_synchronous();
+  void tick_asynchronous();
+  const float* take_batch(uint64_t tick);
+  void learn(const float* batch);
+  void commit();
+  void finish_tick();
+  void normalise();
+  void come_to_rest();
+  void register_state();
+  nlohmann::json report(uint64_t ticks, uint64_t elapsed_ns);
+  nlohmann::json replay_counters() const;
+
+  FirstError error_;
+  const RunPlan plan_;
+  Backend backend_;
+  SimParts sim_;
+  std::unique_ptr<Trace> trace_;
+  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<Policy> policy_;
+  std::unique_ptr<Replay> replay_;
+  std::unique_ptr<Collector> collector_;
+  CarrierTable carriers_;
+  StateRegistry registry_;
+  std::vector<float> committed_rows_;  // one tick's, for the normaliser
+
+  uint64_t counters_[kCounterCount] = {};
+  uint64_t updates_reported_ = 0;
+  PhaseTimes times_;
+  bool is_started_ = false;
+  std::atomic<bool> stop_requested_{false};
+};
+
+}  // namespace millrace

@@ -1,0 +1,173 @@
+#include "update.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace millrace {
+
+namespace {
+
+// The first reset belongs to no tick of a run: its draws use the last tick number there is.
+constexpr uint64_t kBeforeFirstTick = (uint64_t{1} << 56) - 1;
+constexpr size_t kCarrierAlignment = 64;
+
+struct EpisodeFieldInfo {
+  EpisodeField field;
+  const char* name;
+  int dim;  // 0 = the task does not use it
+};
+
+std::vector<EpisodeFieldInfo> episode_fields(const UpdateParams& p) {
+  const int command = p.command.enabled ? 5 : 0;
+  const int gait = p.gait.enabled ? 2 : 0;
+  return {{kAction, "action", p.num_actions},
+          {kLastAction, "last_action", p.num_actions},
+          {kCommand, "command", command},
+          {kGaitPhase, "gait_phase", gait},
+          {kReturn, "return", 1},
+          {kPushVelocity, "push_velocity", p.push.enabled ? 6 : 0},
+          {kFootAirTime, "foot_air_time", gait},
+          {kObservation, "observation", p.observation.dim},
+          {kCritic, "critic", p.critic.dim},
+          {kReward, "reward", 1},
+          {kTermReward, "term_reward", p.reward_count}};
+}
+
+constexpr const char* kCounterNames[kCounterFieldCount] = {
+    "step",    "ticks_lived", "command_timer", "push_timer", "frame",
+    "episode", "done",        "truncated",     "end_reason", "desynchronised"};
+
+}  // namespace
+
+void UpdateStep::Free::operator()(void* memory) const { std::free(memory); }
+
+UpdateStep::UpdateStep(const Task& task, const FieldView* sim_fields, int num_envs, uint64_t seed)
+    : params_(task.params),
+      reset_spec_(task.reset),
+      layout_(task.layout),
+      num_envs_(num_envs),
+      seed_(seed),
+      outcomes_(static_cast<size_t>(num_envs), UpdateOutcome{kOutcomeGood, 0, 0.0f}),
+      curriculum_(task.penalty, num_envs),
+      statistics_(
+          {task.reward_names, task.termination_names, task.observation_names, task.critic_names}),
+      push_mask_(static_cast<size_t>(num_envs), 0),
+      reset_mask_(static_cast<size_t>(num_envs), 0),
+      qpos_(static_cast<size_t>(num_envs) * task.reset.qpos.size()),
+      qvel_(static_cast<size_t>(num_envs) * static_cast<size_t>(task.reset.nv)),
+      gains_(static_cast<size_t>(num_envs) * 2, 1.0) {
+  std::copy(sim_fields, sim_fields + kSimFieldCount, state_.sim);
+  allocate_carriers(task);
+}
+
+void* UpdateStep::allocate(const std::string& name, DType dtype, int dim) {
+  StateTensor carrier = {"update/" + name, dtype, {num_envs_, dim}, nullptr, false};
+  const size_t bytes =
+      (carrier.bytes() + kCarrierAlignment - 1) / kCarrierAlignment * kCarrierAlignment;
+  void* memory = std::aligned_alloc(kCarrierAlignment, bytes);
+  if (!memory) throw std::bad_alloc();
+  storage_.emplace_back(memory);
+  std::memset(memory, 0, bytes);
+  carrier.data = memory;
+  carriers_.push_back(carrier);
+  return memory;
+}
+
+void UpdateStep::allocate_carriers(const Task& task) {
+  for (const EpisodeFieldInfo& info : episode_fields(task.params)) {
+    if (info.dim == 0) continue;
+    auto* data = static_cast<float*>(allocate(info.name, DType::kF32, info.dim));
+    state_.episode[info.field] = {data, info.dim, 1, info.dim};
+  }
+  for (int field = 0; field < kCounterFieldCount; ++field) {
+    auto* data = static_cast<int*>(allocate(kCounterNames[field], DType::kI32, 1));
+    state_.counter[field] = {data, 1};
+  }
+}
+
+void UpdateStep::update(uint64_t tick, int begin, int end, float* rows) {
+  const UpdateArguments arguments = {seed_, tick, curriculum_.scale()};
+  const auto width = static_cast<size_t>(layout_.width());
+  for (int env = begin; env < end; ++env) {
+    outcomes_[static_cast<size_t>(env)] = update_environment(
+        params_, arguments, state_, env, rows + static_cast<size_t>(env) * width);
+  }
+}
+
+void UpdateStep::initial_reset(SimBackend& backend) {
+  std::fill(reset_mask_.begin(), reset_mask_.end(), uint8_t{1});
+  reset_masked(kBeforeFirstTick, backend, true);
+  find_pushes();
+}
+
+int UpdateStep::reset(uint64_t tick, SimBackend& backend) {
+  statistics_.add(tick, state_, outcomes_.data(), num_envs_);
+  curriculum_.episodes_ended(static_cast<int>(statistics_.ended().size()),
+                             statistics_.mean_length_ended());
+  int done = 0;
+  for (int env = 0; env < num_envs_; ++env) {
+    const bool ended = counter_of(state_.counter[kDone], env) != 0;
+    reset_mask_[static_cast<size_t>(env)] = ended ? 1 : 0;
+    counter_of(state_.counter[kEpisode], env) += ended ? 1 : 0;
+    done += ended ? 1 : 0;
+  }
+  if (done > 0) reset_masked(tick, backend, false);
+  find_pushes();
+  return done;
+}
+
+void UpdateStep::reset_masked(uint64_t tick, SimBackend& backend, bool first) {
+  ResetSpec spec = reset_spec_;
+  spec.randomise_gains = spec.randomise_gains && backend.capabilities().can_randomise_gains;
+  const size_t nq = spec.qpos.size();
+  const auto nv = static_cast<size_t>(spec.nv);
+  for (int env = 0; env < num_envs_; ++env) {
+    const auto row = static_cast<size_t>(env);
+    if (!reset_mask_[row]) continue;
+    draw_start(spec, seed_, tick, env, &qpos_[row * nq], &qvel_[row * nv], &gains_[row * 2]);
+  }
+  backend.reset(reset_mask_.data(), qpos_.data(), qvel_.data(), gains_.data());
+  const UpdateArguments arguments = {seed_, tick, curriculum_.scale()};
+  for (int env = 0; env < num_envs_; ++env) {
+    if (!reset_mask_[static_cast<size_t>(env)]) continue;
+    begin_episode(params_, arguments, state_, env, first);
+    observe_reset(params_, arguments, state_, env);
+    const float* observation = &component(state_.episode[kObservation], env, 0);
+    const float* critic = &component(state_.episode[kCritic], env, 0);
+    if (first_non_finite(params_.observation, observation) >= 0 ||
+        first_non_finite(params_.critic, critic) >= 0) {
+      throw Failure(Code::kDevice, "tick " + std::to_string(tick) + ", environment " +
+                                       std::to_string(env) +
+                                       ": the first observation of an episode is not finite");
+    }
+  }
+}
+
+void UpdateStep::find_pushes() {
+  const FieldView push = state_.episode[kPushVelocity];
+  push_count_ = 0;
+  for (int env = 0; env < num_envs_; ++env) {
+    bool pending = false;
+    for (int i = 0; i < push.dim; ++i) pending = pending || component(push, env, i) != 0.0f;
+    push_mask_[static_cast<size_t>(env)] = pending ? 1 : 0;
+    push_count_ += pending ? 1 : 0;
+  }
+}
+
+nlohmann::json UpdateStep::take_statistics() {
+  nlohmann::json report = statistics_.take();
+  report["penalty_scale"] = curriculum_.scale();
+  return report;
+}
+
+void UpdateStep::register_state(StateRegistry& registry) {
+  for (const StateTensor& carrier : carriers_) {
+    registry.add(carrier.name, carrier.dtype, carrier.shape, carrier.data, carrier.is_replay);
+  }
+  curriculum_.register_state(registry);
+  statistics_.register_state(registry);
+}
+
+}  // namespace millrace

@@ -1,0 +1,85 @@
+// UpdateStep: the host side of the update step. Owns the episode and counter carriers, the
+// outcomes, the curriculum and the statistics; reads the sim fields of the physics owner.
+//
+// Per tick: fill actions() -> backend.step -> update() over all environments, by any threads on
+// disjoint ranges -> reset() on the collector's thread. All other calls: the collector's thread.
+// The addresses never change.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "curriculum.h"
+#include "sim_backend.h"
+#include "state_registry.h"
+#include "task.h"
+#include "tick_statistics.h"
+
+namespace millrace {
+
+class UpdateStep {
+ public:
+  // `sim_fields` are the kSimFieldCount views of the physics owner; they must outlive this.
+  UpdateStep(const Task& task, const FieldView* sim_fields, int num_envs, uint64_t seed);
+
+  float* actions() { return state_.episode[kAction].data; }  // num_envs x action_dim
+  const float* observations() const { return state_.episode[kObservation].data; }
+  const float* critic_observations() const { return state_.episode[kCritic].data; }
+
+  // The seven stages for environments [begin, end) of tick `tick`, after the physics stepped.
+  // `rows` is the whole slot: environment i's row stands at rows + i * layout width.
+  void update(uint64_t tick, int begin, int end, float* rows);
+
+  // Starts all environments; their first episodes begin at a random point of the episode clock.
+  void initial_reset(SimBackend& backend);
+  // Collects the tick's statistics, lets the curriculum see the ended episodes, and starts the done
+  // environments anew. Returns how many those were.
+  int reset(uint64_t tick, SimBackend& backend);
+
+  // Velocity changes to apply before the next physics step; a reset clears its environment's.
+  bool push_pending() const { return push_count_ > 0; }
+  const uint8_t* push_mask() const { return push_mask_.data(); }
+  const float* push_velocity() const { return state_.episode[kPushVelocity].data; }
+
+  const TickStatistics& statistics() const { return statistics_; }
+  // TickStatistics::take() and the curriculum's numbers.
+  nlohmann::json take_statistics();
+  const PenaltyCurriculum& curriculum() const { return curriculum_; }
+
+  // The carriers this owns, named update/<field>; they are part of the checkpoint.
+  const std::vector<StateTensor>& carriers() const { return carriers_; }
+  const StateView& state() const { return state_; }
+  void register_state(StateRegistry& registry);
+  // After a checkpoint was written into the registered tensors.
+  void state_restored() { find_pushes(); }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const;
+  };
+
+  void allocate_carriers(const Task& task);
+  void* allocate(const std::string& name, DType dtype, int dim);
+  void reset_masked(uint64_t tick, SimBackend& backend, bool first);
+  void find_pushes();
+
+  UpdateParams params_;
+  ResetSpec reset_spec_;
+  RowLayout layout_;
+  int num_envs_;
+  uint64_t seed_;
+  StateView state_ = {};
+  std::vector<std::unique_ptr<void, Free>> storage_;
+  std::vector<StateTensor> carriers_;
+  std::vector<UpdateOutcome> outcomes_;
+  PenaltyCurriculum curriculum_;
+  TickStatistics statistics_;
+  std::vector<uint8_t> push_mask_, reset_mask_;
+  int push_count_ = 0;
+  std::vector<double> qpos_, qvel_, gains_;
+};
+
+}  // namespace millrace

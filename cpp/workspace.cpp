@@ -1,0 +1,58 @@
+#include "workspace.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace millrace {
+namespace {
+
+constexpr size_t kAlignment = 64;  // a cache line, and the widest vector register
+
+size_t padded_bytes(const Workspace::Carrier& carrier) {
+  const size_t bytes = carrier.count * bytes_of(carrier.dtype);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+void Workspace::Release::operator()(void* data) const { std::free(data); }
+
+Operand Workspace::add(const std::string& name, DType dtype, uint64_t count) {
+  MR_CHECK(memory_ == nullptr, "carrier '" + name + "' comes after the addresses were fixed");
+  for (const Carrier& carrier : carriers_) {
+    MR_CHECK(carrier.name != name, "carrier '" + name + "' exists");
+  }
+  carriers_.push_back({name, dtype, count, nullptr});
+  return {static_cast<int>(carriers_.size()) - 1, 0};
+}
+
+Operand Workspace::find(const std::string& name) const {
+  for (size_t i = 0; i < carriers_.size(); ++i) {
+    if (carriers_[i].name == name) return {static_cast<int>(i), 0};
+  }
+  throw Failure(Code::kBug, "there is no carrier '" + name + "'");
+}
+
+size_t Workspace::bytes() const {
+  size_t total = 0;
+  for (const Carrier& carrier : carriers_) total += padded_bytes(carrier);
+  return total;
+}
+
+void Workspace::allocate() {
+  MR_CHECK(memory_ == nullptr, "a workspace is allocated once");
+  const size_t total = bytes();
+  memory_.reset(std::aligned_alloc(kAlignment, total));
+  if (memory_ == nullptr) {
+    throw Failure(Code::kResource,
+                  "no memory for program carriers of " + std::to_string(total) + " bytes");
+  }
+  std::memset(memory_.get(), 0, total);
+  char* next = static_cast<char*>(memory_.get());
+  for (Carrier& carrier : carriers_) {
+    carrier.data = next;
+    next += padded_bytes(carrier);
+  }
+}
+
+}  // namespace millrace

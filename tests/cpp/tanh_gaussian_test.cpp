@@ -66,8 +66,8 @@ TEST(SampleAction, LogProbabilityIsThatOfTheDensityWhereTanhRoundsToOneToo) {
     const double mean = std::max(-10.0, std::min(10.0, double{means[i]}));
     const double a = std::tanh(mean + std::exp(log_std) * noise);
     EXPECT_NEAR(fixture.workspace.floats(fixture.op.action)[i], a, 1e-6);
-    expected += -0.5 * noise * noise - log_std - 0.5 * std::log(2 * M_PI) -
-                std::log(1 - a * a + 1e-6);
+    expected +=
+        -0.5 * noise * noise - log_std - 0.5 * std::log(2 * M_PI) - std::log(1 - a * a + 1e-6);
   }
   EXPECT_NEAR(*fixture.workspace.floats(fixture.op.log_probability), expected, 1e-4);
 }

@@ -58,6 +58,7 @@ TEST(Gemm, EqualsAPlainLoopForEveryTransposition) {
 TEST(Blas, ThreadsAreWhatWasConfigured) {
   set_blas_threads(1);
   EXPECT_EQ(blas_threads(), 1);
+  RecordProperty("kernels", blas_kernels());
   EXPECT_FALSE(blas_kernels().empty());
   EXPECT_THROW(set_blas_threads(0), Failure);
 }
@@ -81,7 +82,9 @@ TEST(Blas, NoEnvironmentVariableDecidesAndAllArePutBack) {
     const char* now = std::getenv(name);
     const auto then = before.find(name);
     ASSERT_EQ(now == nullptr, then == before.end()) << name;
-    if (now != nullptr) EXPECT_EQ(then->second, now) << name;
+    if (now != nullptr) {
+      EXPECT_EQ(then->second, now) << name;
+    }
   }
 }
 

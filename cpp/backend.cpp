@@ -1,0 +1,116 @@
+#include "backend.h"
+
+#include <sstream>
+
+namespace millrace {
+
+std::vector<BackendInfo> backends() {
+  return {{"cpu", true, ""}, {"cuda", false, "not built"}, {"metal", false, "not built"}};
+}
+
+const BackendApi& backend_api(const std::string& name) {
+  for (const BackendInfo& info : backends()) {
+    if (info.name != name) continue;
+    if (!info.available) {
+      throw Failure(Code::kUnavailable, "device " + name + " is unavailable: " + info.reason);
+    }
+    return backend_cpu();
+  }
+  throw Failure(Code::kInvalid, "unknown device '" + name + "': use cpu, cuda or metal");
+}
+
+Backend::Backend(const BackendApi& api) : api_(api) {
+  if (api.api_version != kBackendApiVersion) {
+    throw Failure(Code::kUnavailable,
+                  "backend speaks interface " + std::to_string(api.api_version) +
+                      ", this library speaks " + std::to_string(kBackendApiVersion));
+  }
+  if (api.open(&device_) != 0) {
+    throw Failure(Code::kUnavailable, std::string("cannot open device ") + api.name);
+  }
+}
+
+Backend::~Backend() { api_.close(device_); }
+
+uint64_t Backend::memory_free_bytes() {
+  uint64_t bytes = 0;
+  check(api_.memory_free_bytes(device_, &bytes), "asking for free memory");
+  return bytes;
+}
+
+void Backend::check(int result, const char* what, Code code) const {
+  if (result == 0) return;
+  BackendError error{"", "", 0, ""};
+  api_.last_error(device_, &error);
+  throw Failure(code, std::string(what) + " failed on " + api_.name + ": " + error.operation +
+                          " at " + error.site + ": " + std::to_string(error.code) + " " +
+                          error.meaning);
+}
+
+Memory::Memory(Backend& backend, Kind kind, uint64_t bytes)
+    : backend_(backend), kind_(kind), bytes_(bytes) {
+  const BackendApi& api = backend.api();
+  if (kind == Kind::kDevice) {
+    backend.check(api.allocate_device(backend.device(), bytes, &memory_),
+                  "allocating device memory", Code::kResource);
+  } else {
+    backend.check(api.allocate_host(backend.device(), bytes, &memory_),
+                  "allocating pinned host memory", Code::kResource);
+  }
+}
+
+Memory::~Memory() {
+  const BackendApi& api = backend_.api();
+  (kind_ == Kind::kDevice ? api.free_device : api.free_host)(backend_.device(), memory_);
+}
+
+Event::Event(Backend& backend) : backend_(backend) {
+  backend.check(backend.api().create_event(backend.device(), &event_), "creating an event");
+}
+
+Event::~Event() { backend_.api().destroy_event(backend_.device(), event_); }
+
+bool Event::is_complete() const {
+  int is_complete = 0;
+  backend_.check(backend_.api().query_event(event_, &is_complete), "querying an event");
+  return is_complete != 0;
+}
+
+void Event::wait() const {
+  backend_.check(backend_.api().wait_event(event_), "waiting for an event");
+}
+
+Stream::Stream(Backend& backend) : backend_(backend) {
+  backend.check(backend.api().create_stream(backend.device(), &stream_), "creating a stream");
+}
+
+Stream::~Stream() { backend_.api().destroy_stream(backend_.device(), stream_); }
+
+void Stream::assert_submit_thread() {
+  const std::thread::id self = std::this_thread::get_id();
+  std::thread::id owner{};
+  if (submit_thread_.compare_exchange_strong(owner, self) || owner == self) return;
+  std::ostringstream message;
+  message << "thread " << self << " submitted to a stream whose submit thread is " << owner;
+  throw Failure(Code::kBug, message.str());
+}
+
+void Stream::copy_rows(void* to, uint64_t to_pitch_bytes, const void* from,
+                       uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows) {
+  assert_submit_thread();
+  backend_.check(backend_.api().copy_2d_async(stream_, to, to_pitch_bytes, from, from_pitch_bytes,
+                                              row_bytes, rows),
+                 "copying rows");
+}
+
+void Stream::gather(const Gather& gather) {
+  assert_submit_thread();
+  backend_.check(backend_.api().gather_async(stream_, &gather), "gathering rows");
+}
+
+void Stream::record(Event& event) {
+  assert_submit_thread();
+  backend_.check(backend_.api().record_event(stream_, event.event_), "recording an event");
+}
+
+}  // namespace millrace

@@ -1,0 +1,149 @@
+// A device as a table of C functions, so that a plug-in library can bring one: memory, in-order
+// streams, events, copies and the seeded gather. backend_cpu is complete and is the specification.
+//
+// Every function returns 0, or not 0 and then last_error() says what happened. Work on one stream
+// runs in order of submission. One submit thread per stream makes every submission; Stream asserts
+// it. Event queries and waits may come from any thread. Offsets and sizes are 64 bits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gather.h"
+#include "status.h"
+
+namespace millrace {
+
+constexpr uint32_t kBackendApiVersion = 1;
+
+// All four are static texts or codes of the device's own library.
+struct BackendError {
+  const char* operation;  // "copy"
+  const char* site;       // file:line of the failing call
+  int code;
+  const char* meaning;
+};
+
+struct BackendApi {
+  uint32_t api_version;  // first, for ever: a reader of another version looks no further
+  const char* name;
+
+  int (*open)(void** device);
+  void (*close)(void* device);
+  void (*last_error)(void* device, BackendError* error);
+
+  // Zeroed; device memory is aligned to 256 bytes, pinned host memory to 64.
+  int (*allocate_device)(void* device, uint64_t bytes, void** memory);
+  void (*free_device)(void* device, void* memory);
+  int (*allocate_host)(void* device, uint64_t bytes, void** memory);
+  void (*free_host)(void* device, void* memory);
+  int (*memory_free_bytes)(void* device, uint64_t* bytes);
+
+  int (*create_stream)(void* device, void** stream);
+  void (*destroy_stream)(void* device, void* stream);
+  // Host to device, device to host or device to device, told apart by the addresses.
+  int (*copy_async)(void* stream, void* to, const void* from, uint64_t bytes);
+  int (*copy_2d_async)(void* stream, void* to, uint64_t to_pitch_bytes, const void* from,
+                       uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows);
+  int (*gather_async)(void* stream, const Gather* gather);
+
+  int (*create_event)(void* device, void** event);
+  void (*destroy_event)(void* device, void* event);
+  int (*record_event)(void* stream, void* event);
+  int (*query_event)(void* event, int* is_complete);
+  int (*wait_event)(void* event);  // blocks the calling thread
+};
+
+struct BackendInfo {
+  std::string name;
+  bool available;
+  std::string reason;  // empty when available
+};
+
+// Every backend that this product knows, with the reason why one cannot be had.
+std::vector<BackendInfo> backends();
+// Throws kUnavailable with that reason, or kInvalid for an unknown name.
+const BackendApi& backend_api(const std::string& name);
+const BackendApi& backend_cpu();
+
+// An open device. Failures of the table become Failure(kDevice) or, for memory, kResource.
+class Backend {
+ public:
+  explicit Backend(const BackendApi& api);
+  ~Backend();
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  const char* name() const { return api_.name; }
+  const BackendApi& api() const { return api_; }
+  void* device() const { return device_; }
+  uint64_t memory_free_bytes();
+  // Throws a Failure with last_error() when result is not 0.
+  void check(int result, const char* what, Code code = Code::kDevice) const;
+
+ private:
+  const BackendApi& api_;
+  void* device_ = nullptr;
+};
+
+// Memory of one backend, freed with the object.
+class Memory {
+ public:
+  enum class Kind { kDevice, kPinnedHost };
+  Memory(Backend& backend, Kind kind, uint64_t bytes);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  float* floats() const { return static_cast<float*>(memory_); }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  Backend& backend_;
+  const Kind kind_;
+  const uint64_t bytes_;
+  void* memory_ = nullptr;
+};
+
+class Event {
+ public:
+  explicit Event(Backend& backend);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  bool is_complete() const;
+  void wait() const;
+
+ private:
+  friend class Stream;
+  Backend& backend_;
+  void* event_ = nullptr;
+};
+
+// An in-order queue. The first thread that submits is its submit thread; another one that tries is
+// refused with both named.
+class Stream {
+ public:
+  explicit Stream(Backend& backend);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  void copy_rows(void* to, uint64_t to_pitch_bytes, const void* from, uint64_t from_pitch_bytes,
+                 uint64_t row_bytes, uint64_t rows);
+  void gather(const Gather& gather);
+  void record(Event& event);
+
+ private:
+  void assert_submit_thread();
+
+  Backend& backend_;
+  void* stream_ = nullptr;
+  std::atomic<std::thread::id> submit_thread_{};
+};
+
+}  // namespace millrace

@@ -1,0 +1,107 @@
+// Replay: the pipeline of a run, from the collector's rows to the learner's batch: ingress -> ring
+// -> sampler on one in-order stream.
+//
+// Threads: one collector (claim, publish), one learner (request.., ready, wait_ready, take, taken),
+// one submit thread (progress, wait_for_work, read_committed); learner and submit thread may be the
+// same. counters() and close() may be called by any thread. A thread that fails sets the FirstError
+// and then calls close(); every other one then fails with that error as its cause.
+//
+// Synchronous tick t: request(t + 1); release action t; progress(false) between updates;
+// progress(true) at the boundary; take(t + 1). The boundary needs no look at the collector: the
+// range was computed before the action was released.
+// Asynchronous: request_newest(t); progress(true); take(t).
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "backend.h"
+#include "doorbell.h"
+#include "ingress.h"
+#include "layout.h"
+#include "ring.h"
+#include "sampler.h"
+#include "state_registry.h"
+#include "status.h"
+#include "trace.h"
+
+namespace millrace {
+
+struct ReplaySpec {
+  RowLayout layout;
+  uint64_t num_envs;       // rows of one slot
+  uint64_t capacity_rows;  // at least (depth + 1) * num_envs
+  int depth;               // ingress slots
+  uint64_t sample_rows;    // rows of one batch: all updates of a tick
+  uint64_t seed;
+  uint64_t threshold_rows;  // no batch before so many rows
+};
+
+struct ReplayCounters {
+  uint64_t published, submitted, committed, size, wraps;  // rows; wraps: times round the ring
+  uint64_t backpressure_waits, backpressure_wait_ns, in_flight_at_close;
+};
+
+class Replay {
+ public:
+  Replay(Backend& backend, const ReplaySpec& spec, FirstError& first_error, Trace* trace = nullptr);
+
+  // num_envs rows of layout.width() floats, row = environment; null after close().
+  float* claim();
+  // False after close(): those rows are counted in in_flight_at_close.
+  bool publish();
+
+  // Fixes the rows of the batch of `tick`: high = published + num_envs (the rows that the action to
+  // be released next will make), low = max(0, high - capacity). False if high is below the
+  // threshold: no batch for that tick. True also if that very request is outstanding already.
+  bool request(uint64_t tick);
+  // The same with the range fixed when the gather is enqueued: high = committed, low = max(0,
+  // submitted - capacity). False while fewer rows than the threshold are committed.
+  bool request_newest(uint64_t tick);
+  bool ready(uint64_t tick) const;
+  // Blocks until the batch of `tick` is gathered by the submit thread; false after close().
+  bool wait_ready(uint64_t tick) const;
+  // sample_rows rows, batch_stride() floats apart; valid until the next take().
+  const float* take(uint64_t tick);
+  SampleRange taken() const { return sampler_.taken(); }
+  int batch_stride() const { return spec_.layout.row_stride(); }
+
+  // drain -> gather -> submit. With `wait`: until the outstanding request is gathered and complete
+  // and every row published when it was called is committed; returns early after close().
+  void progress(bool wait);
+  // For a submit thread of its own: sleeps until there is something to do; false after close().
+  bool wait_for_work();
+  // Committed rows in order, layout.width() floats each, for statistics.
+  void read_committed(uint64_t start, uint64_t rows, float* out);
+
+  ReplayCounters counters() const;
+  uint64_t host_bytes() const { return ingress_.host_bytes(); }
+  uint64_t device_bytes() const { return ring_.device_bytes() + sampler_.device_bytes(); }
+  uint64_t threshold_rows() const { return spec_.threshold_rows; }
+
+  // The ring and its counters, all of the replay part. Saved only while nothing is in flight and no
+  // other thread works.
+  void register_state(StateRegistry& registry);
+  // After a checkpoint was written into the registered tensors; without the replay it starts empty.
+  // The next progress() gathers the outstanding request again: the same rows as before.
+  void restored(bool with_replay);
+  void close();
+
+ private:
+  enum SavedWord { kCommitted, kHasRequest, kIsNewest, kTick, kLow, kHigh, kSavedWords };
+  bool advance();  // one pass of drain -> gather -> submit; true if anything moved
+  void remember();
+
+  const ReplaySpec spec_;
+  FirstError& first_error_;
+  Trace* const trace_;
+  Doorbell doorbell_;
+  Stream stream_;
+  Ingress ingress_;
+  Ring ring_;
+  Sampler sampler_;
+  std::mutex saved_mutex_;
+  uint64_t saved_[kSavedWords] = {};
+};
+
+}  // namespace millrace

@@ -1,10 +1,7 @@
 /** Only for the packaged image (tools/package): the build itself uses the class path. */
-module dev.millrace {
+open module dev.millrace {
   requires com.networknt.schema;
   requires info.picocli;
   requires org.snakeyaml.engine;
   requires tools.jackson.databind;
-
-  opens dev.millrace.cli to
-      info.picocli;
 }

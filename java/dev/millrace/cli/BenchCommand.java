@@ -3,6 +3,7 @@ package dev.millrace.cli;
 import dev.millrace.config.ConfigLoader;
 import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.core.Json;
+import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -41,11 +42,10 @@ final class BenchCommand {
     private final Context context;
 
     @Option(
-        names = "--task",
-        paramLabel = "NAME",
-        defaultValue = "g1_walk_flat",
-        description = "Whose model (default: ${DEFAULT-VALUE}).")
-    private String task;
+        names = "--model",
+        paramLabel = "FILE",
+        description = "A humanoid's MJCF with the G1's names (default: our own G1).")
+    private Path model;
 
     @Option(
         names = "--envs",
@@ -71,9 +71,8 @@ final class BenchCommand {
     @Option(
         names = "--threads",
         paramLabel = "N",
-        defaultValue = "0",
-        description = "Threads; 0 (default) is one for each core.")
-    private int threads;
+        description = "Threads of each side (default: one for each core).")
+    private Integer threads;
 
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;
@@ -84,8 +83,14 @@ final class BenchCommand {
 
     @Override
     public Integer call() {
-      ObjectNode request = Json.object().put("kind", "physics").put("task", task);
-      request.put("envs", envs).put("ticks", ticks).put("rounds", rounds).put("threads", threads);
+      ObjectNode request = Json.object().put("kind", "physics");
+      request.put("envs", envs).put("ticks", ticks).put("rounds", rounds);
+      if (threads != null) {
+        request.put("threads", threads);
+      }
+      if (model != null) {
+        request.put("model_file", model.toAbsolutePath().toString());
+      }
       return print(context, json, context.core().bench(request));
     }
   }

@@ -6,12 +6,14 @@ import dev.millrace.manifest.BuildInfo;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The command line: one sub-command for each thing to do, one exit code for each way to fail. */
 @Command(
@@ -118,7 +120,12 @@ public final class Main {
   private static int usageError(ParameterException failure, Context context) {
     CommandLine command = failure.getCommandLine();
     String name = command.getCommandSpec().qualifiedName();
-    context.err().println(name + ": " + message(failure) + " (see: " + name + " --help)");
+    String hint = "see: " + name + " --help";
+    if (failure instanceof UnmatchedArgumentException unmatched) {
+      List<String> near = unmatched.getSuggestions();
+      hint = near.isEmpty() ? hint : "did you mean " + String.join(" or ", near) + "?";
+    }
+    context.err().println(name + ": " + message(failure) + " (" + hint + ")");
     return ExitCodes.USAGE;
   }
 

@@ -6,6 +6,8 @@ import java.util.stream.Collectors;
 
 /** Numbers as short, aligned text. */
 final class Figures {
+  private static final int TIMES_SHOWN = 5;
+
   private Figures() {}
 
   static String count(long value) {
@@ -37,11 +39,12 @@ final class Figures {
         : String.format("%d:%02d", whole / 60, whole % 60);
   }
 
-  /** {@code physics 12.3 ms, learner 30.1 ms}, largest first. */
+  /** {@code physics 12.3 ms, learner 30.1 ms}, largest first; the small ones are left out. */
   static String times(Map<String, Double> millis) {
     String text =
         millis.entrySet().stream()
             .sorted(Map.Entry.<String, Double>comparingByValue().reversed())
+            .limit(TIMES_SHOWN)
             .map(each -> each.getKey() + " " + value(each.getValue()) + " ms")
             .collect(Collectors.joining(", "));
     return text.isEmpty() ? "-" : text;

@@ -38,8 +38,11 @@ public final class Play {
       Core core, RunConfig config, Checkpoint checkpoint, int episodes, boolean clean, long seed) {
     ObjectNode request = Json.tree(ConfigLoader.tree(config));
     request.put("mode", "play").put("seed", seed);
-    request.putObject("play").put("episodes", episodes).put("clean", clean);
-    ((ObjectNode) request.get("env")).put("num_envs", episodes);
+    request.putObject("play").put("episodes", episodes);
+    ObjectNode env = ((ObjectNode) request.get("env")).put("num_envs", episodes);
+    if (clean) {
+      env.put("noise", false).put("events", false);
+    }
     try (Engine engine = core.open(request)) {
       checkpoint.restorePart(engine);
       return new Report(checkpoint.info().tick(), play(engine, episodes));

@@ -126,7 +126,7 @@ public final class Run {
     ObjectNode config = Json.tree(ConfigLoader.tree(resolved.config()));
     config.put("mode", "train");
     if (resolved.config().log().trace()) {
-      config.put("trace_file", directory.trace().toAbsolutePath().toString());
+      config.put("trace_path", directory.trace().toAbsolutePath().toString());
     }
     return config;
   }
@@ -176,6 +176,7 @@ public final class Run {
     manifest.merge("budget", facts.path("budget"));
     manifest.section("device").set("physics", facts.path("physics").deepCopy());
     manifest.section("device").set("threads", facts.path("threads").deepCopy());
+    manifest.section("training").set("learner", facts.path("learner").deepCopy());
   }
 
   private void takeOutcome(Outcome outcome, CheckpointInfo.Progress start, JsonNode counters) {

@@ -78,24 +78,17 @@ final class RunLoop {
   private void step(long startNanos) throws IOException {
     long ticks = boundaryAfter(tick) - tick;
     JsonNode result = engine.advance(ticks);
-    double before = seconds;
     seconds = start.trainingSeconds() + (System.nanoTime() - startNanos) / 1e9;
     long reached = result.path("tick").asLong();
-    long steps = result.path("env_steps").asLong();
-    long updated = result.path("updates").asLong();
     counters = result.path("replay");
     if (reached == tick && !stopRequested.getAsBoolean()) {
       throw new IllegalStateException("the engine did not advance from tick " + tick);
     }
     if (reached > tick) {
-      double window = Math.max(1e-9, seconds - before);
-      double stepRate = (steps - envSteps) / window;
-      double updateRate = (updated - updates) / window;
       tick = reached;
-      envSteps = steps;
-      updates = updated;
-      telemetry.record(
-          new Telemetry.Window(tick, envSteps, updates, stepRate, updateRate, seconds), result);
+      envSteps = result.path("env_steps").asLong();
+      updates = result.path("updates").asLong();
+      telemetry.record(new Telemetry.Window(tick, envSteps, updates, seconds), result);
     }
   }
 

@@ -12,10 +12,13 @@ import tools.jackson.databind.JsonNode;
 
 /** Passes what the engine measured on to metrics.csv, TensorBoard and the progress display. */
 final class Telemetry implements AutoCloseable {
-  static final String RETURN = "episode/return_mean";
-  static final String LENGTH = "episode/length_mean";
+  private static final String RETURN = "return_mean";
+  private static final String LENGTH = "episode_length_mean";
+  private static final String STEP_RATE = "env_steps_per_s";
+  private static final String UPDATE_RATE = "updates_per_s";
   private static final String TIME_PREFIX = "time/";
   private static final String TIME_SUFFIX = "_ms";
+  private static final String WHOLE_TICK = "time/tick_ms";
 
   private final RunConfig config;
   private final Progress progress;
@@ -41,14 +44,8 @@ final class Telemetry implements AutoCloseable {
             : null;
   }
 
-  /** The counters after a call of advance, and how long it took. */
-  record Window(
-      long tick,
-      long envSteps,
-      long updates,
-      double envStepsPerSecond,
-      double updatesPerSecond,
-      double seconds) {}
+  /** The counters after a call of advance, and how long the run has been going. */
+  record Window(long tick, long envSteps, long updates, double seconds) {}
 
   /** Last known mean return of finished episodes; NaN before the first one. */
   double returnMean() {
@@ -69,15 +66,13 @@ final class Telemetry implements AutoCloseable {
     lengthMean = known(metrics.get(LENGTH), lengthMean);
     Map<String, Double> tickMillis = tickMillis(metrics);
     metrics.put("elapsed_s", window.seconds());
-    metrics.put("env_steps_per_s", window.envStepsPerSecond());
-    metrics.put("updates_per_s", window.updatesPerSecond());
     csv.append(
         new MetricsCsv.Row(window.tick(), window.envSteps(), window.updates(), metrics));
     if (tensorBoard != null) {
       tensorBoard.scalars(window.tick(), metrics);
     }
-    long committed = result.path("replay").path("committed").asLong(0);
-    double fill = Math.min(1, (double) committed / Math.max(1, config.replay().capacityRows()));
+    double capacity = config.replay().capacityRows();
+    double fill = result.path("replay").path("size").asDouble(Double.NaN) / capacity;
     progress.update(
         new Status(
             config.task(),
@@ -87,8 +82,8 @@ final class Telemetry implements AutoCloseable {
             config.run().maxSeconds(),
             window.envSteps(),
             window.updates(),
-            window.envStepsPerSecond(),
-            window.updatesPerSecond(),
+            metrics.getOrDefault(STEP_RATE, Double.NaN),
+            metrics.getOrDefault(UPDATE_RATE, Double.NaN),
             returnMean,
             lengthMean,
             fill,
@@ -99,7 +94,8 @@ final class Telemetry implements AutoCloseable {
     Map<String, Double> times = new LinkedHashMap<>();
     metrics.forEach(
         (name, value) -> {
-          if (name.startsWith(TIME_PREFIX) && name.endsWith(TIME_SUFFIX) && value > 0) {
+          boolean part = name.startsWith(TIME_PREFIX) && name.endsWith(TIME_SUFFIX);
+          if (part && value > 0 && !name.equals(WHOLE_TICK)) {
             times.put(
                 name.substring(TIME_PREFIX.length(), name.length() - TIME_SUFFIX.length()), value);
           }

@@ -108,16 +108,20 @@ public final class FakeEngine implements Engine {
     double mean = checksum() % 1000 / 7.0;
     result
         .putObject("metrics")
-        .put("episode/return_mean", mean)
-        .put("episode/length_mean", 12.5)
+        .put("return_mean", mean)
+        .put("episode_length_mean", 12.5)
         .put("loss/critic", tick < 3 ? Double.NaN : mean / 3)
-        .put("time/physics_ms", 1.5);
+        .put("time/tick_ms", 3.0)
+        .put("time/physics_ms", 1.5)
+        .put("env_steps_per_s", 1000.0 + tick)
+        .put("updates_per_s", 500.0);
     long rows = tick * ENVS;
     result
         .putObject("replay")
         .put("published", rows)
         .put("submitted", rows)
         .put("committed", rows)
+        .put("size", Math.min(rows, 64))
         .put("backpressure_waits", 0)
         .put("ring_wraps", rows / 64);
     result

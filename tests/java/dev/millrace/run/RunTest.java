@@ -129,7 +129,7 @@ class RunTest {
     train("half", "run.max_ticks=20", "replay.save=true");
     // What a killed run leaves behind the checkpoint: rows and half a row.
     Path csv = folder.resolve("half/metrics.csv");
-    Files.writeString(csv, Files.readString(csv) + "30,120,60,9,9,9,9,9,9,9\n40,1");
+    Files.writeString(csv, Files.readString(csv) + "30,120,60,9,9,9,9,9,9,9,9\n40,1");
     core.engines = () -> new FakeEngine(99);
     Outcome outcome = resume("half", "run.max_ticks=40");
     assertEquals(40, outcome.tick());
@@ -232,7 +232,8 @@ class RunTest {
     assertEquals("play", opened.path("mode").asString());
     assertEquals(3, opened.path("env").path("num_envs").asInt());
     assertEquals(9, opened.path("seed").asInt());
-    assertTrue(opened.path("play").path("clean").asBoolean());
+    assertFalse(opened.path("env").path("noise").asBoolean(true));
+    assertFalse(opened.path("env").path("events").asBoolean(true));
     assertTrue(core.last.closed());
   }
 

@@ -46,7 +46,7 @@ nlohmann::json SimParts::describe() const {
           {"actions", physics->model().num_actions},
           {"unstable", physics->unstable_count()},
           {"unstable_causes", physics->unstable_causes()},
-          {"first_bad", update->statistics().first_bad()}};
+          {"first_bad", update->statistics().describe_first_bad()}};
 }
 
 }  // namespace millrace

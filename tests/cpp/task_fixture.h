@@ -9,35 +9,16 @@
 #include "philox.h"
 #include "sim_backend.h"
 #include "task.h"
+#include "task_g1_walk_flat.h"
 
 namespace millrace {
-
-inline std::vector<std::string> g1_joint_names() {
-  std::vector<std::string> names;
-  for (const char* side : {"left_", "right_"}) {
-    for (const char* joint :
-         {"hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll"}) {
-      names.push_back(std::string(side) + joint + "_joint");
-    }
-  }
-  for (const char* joint : {"waist_yaw", "waist_roll", "waist_pitch"}) {
-    names.push_back(std::string(joint) + "_joint");
-  }
-  for (const char* side : {"left_", "right_"}) {
-    for (const char* joint : {"shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow",
-                              "wrist_roll", "wrist_pitch", "wrist_yaw"}) {
-      names.push_back(std::string(side) + joint + "_joint");
-    }
-  }
-  return names;
-}
 
 inline SimModel g1_model() {
   SimModel model = {};
   model.nq = 36;
   model.nv = 35;
   model.num_actions = 29;
-  model.joint_names = g1_joint_names();
+  model.joint_names = g1_walk_flat().sim.joint_names;
   model.default_qpos.assign(36, 0.0);
   model.default_qpos[2] = 0.754;
   model.default_qpos[3] = 1.0;
@@ -86,6 +67,7 @@ class RandomSim final : public SimBackend {
     for (int env = 0; env < num_envs_; ++env) {
       if (!mask[env]) continue;
       resets += 1;
+      randomise(env, 1u << 21, 1.0f);
       last_gain = gains[2 * env];
       for (int i = 0; i < views_[kRootPosition].dim; ++i) {
         at(kRootPosition, env, i) = static_cast<float>(qpos[env * model_.nq + i]);

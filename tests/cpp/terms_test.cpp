@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "physics_mujoco.h"
 #include "task_fixture.h"
 #include "update.h"
 
@@ -220,6 +221,38 @@ void check_environment(const UpdateParams& p, const StateView& state, const SimM
           << what;
     }
   }
+}
+
+// Must-show 5: states that a random policy visits, 1,000 of them, with every part of the task on.
+TEST(Terms, AgreeWithTheReferenceOnARollout) {
+  const nlohmann::json config = {{"task", "g1_walk_flat"}};
+  constexpr int kEnvs = 10;
+  WorkerPool pool(2);
+  SimSpec spec = sim_spec_of(config, MILLRACE_RESOURCES);
+  spec.body_names = {"torso_link"};  // stands in for the pole
+  PhysicsMujoco physics(spec, kEnvs, pool);
+  const Task task = make_task(config, physics.model());
+  UpdateStep update(task, physics.state_view(), kEnvs, 21);
+  update.initial_reset(physics);
+  std::vector<float> rows(static_cast<size_t>(kEnvs * task.layout.width()));
+  int ended = 0;
+  for (uint64_t tick = 0; tick < 100; ++tick) {
+    for (int i = 0; i < kEnvs * task.layout.action_dim; ++i) {
+      const RandomSource source = random_source(1, kStreamExploration, static_cast<u32>(i), tick);
+      update.actions()[i] = 0.5f * random_normal(source, 0);
+    }
+    if (update.push_pending()) {
+      physics.apply_velocity_change(update.push_mask(), update.push_velocity());
+    }
+    physics.step(update.actions(), tick);
+    for (int env = 0; env < kEnvs; ++env) {
+      check_environment(task.params, update.state(), physics.model(), env);
+    }
+    update.update(tick, 0, kEnvs, rows.data());
+    ended += update.reset(tick, physics);
+  }
+  EXPECT_GT(ended, 0);
+  EXPECT_EQ(update.statistics().unstable_count(), 0u);
 }
 
 // Fills the update step's own fields of one environment at random.

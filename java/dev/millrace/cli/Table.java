@@ -35,25 +35,30 @@ final class Table {
     return rows.isEmpty();
   }
 
-  /** Numbers are aligned to the right; the last column is as long as it is. */
+  /** Columns of nothing but numbers are aligned to the right. */
   void print(PrintStream out) {
     int[] widths = new int[columns.size()];
+    boolean[] right = new boolean[columns.size()];
     for (int c = 0; c < widths.length; c++) {
       widths[c] = columns.get(c).length();
+      right[c] = !rows.isEmpty();
       for (List<Object> row : rows) {
-        widths[c] = Math.max(widths[c], text(row.get(c)).length());
+        Object cell = row.get(c);
+        widths[c] = Math.max(widths[c], text(cell).length());
+        right[c] &= cell == null || cell instanceof Number;
       }
     }
-    printLine(out, columns, widths);
-    rows.forEach(row -> printLine(out, row, widths));
+    printLine(out, columns, widths, right);
+    rows.forEach(row -> printLine(out, row, widths, right));
   }
 
-  private static void printLine(PrintStream out, List<?> cells, int[] widths) {
+  private static void printLine(
+      PrintStream out, List<?> cells, int[] widths, boolean[] right) {
     StringBuilder line = new StringBuilder();
     for (int c = 0; c < widths.length; c++) {
       String text = text(cells.get(c));
       String fill = " ".repeat(widths[c] - text.length());
-      line.append(cells.get(c) instanceof Number ? fill + text : text + fill).append("  ");
+      line.append(right[c] ? fill + text : text + fill).append("  ");
     }
     out.println(line.toString().stripTrailing());
   }

@@ -223,7 +223,7 @@ public final class Run {
     } catch (IOException e) {
       cause.addSuppressed(e);
     }
-    if (!expected(cause)) {
+    if (firstError == null && !expected(cause)) {
       return (RuntimeException) cause;
     }
     return new RunFailure(describe(error), cause);

@@ -208,7 +208,7 @@ class MainTest {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     table.print(new PrintStream(bytes, true, StandardCharsets.UTF_8));
     assertEquals(
-        "name  bytes      share\na     1,234,567  0.500\nbb            7  -\n",
+        "name      bytes  share\na     1,234,567  0.500\nbb            7      -\n",
         bytes.toString(StandardCharsets.UTF_8));
     assertEquals(
         "[{\"name\":\"a\",\"bytes\":1234567,\"share\":0.5},"

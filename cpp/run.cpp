@@ -75,11 +75,13 @@ void Run::restored(bool with_replay) {
   sim_.update->state_restored();
   learner_->state_restored();
   replay_->restored(with_replay);
-  if (!with_replay) {
-    // The ring is empty: nothing is prefetched, and its row count starts again.
-    counters_[kHasBatch] = 0;
-    counters_[kRowsSeen] = 0;
+  if (with_replay) {
+    replay_->progress(true);  // gathers the batch that was asked for, the same rows again
+    return;
   }
+  // The ring is empty: nothing is prefetched, and its row count starts again.
+  counters_[kHasBatch] = 0;
+  counters_[kRowsSeen] = 0;
 }
 
 nlohmann::json Run::advance(uint64_t ticks) {

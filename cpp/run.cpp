@@ -1,5 +1,7 @@
 #include "run.h"
 
+#include <cstdio>
+
 #include "blas_threads.h"
 #include "learner_fastsac.h"
 
@@ -13,6 +15,13 @@ RowMirror mirror_of(const Task& task) {
   const auto columns = [](const MirrorMap& map) { return MirrorColumns{map.source, map.sign}; };
   return {columns(task.symmetry.observation), columns(task.symmetry.critic),
           columns(task.symmetry.action)};
+}
+
+// Java has no unsigned 64-bit numbers.
+std::string hexadecimal(uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
 }
 
 double milliseconds_per_tick(uint64_t ns, uint64_t ticks) {
@@ -260,7 +269,7 @@ nlohmann::json Run::facts() const {
   const std::string reason = plan_.graph == "off" ? "graph: off was requested"
                                                   : "the cpu backend launches programs eagerly";
   return {{"carriers",
-           {{"digest", carriers_.digest()},
+           {{"digest", hexadecimal(carriers_.digest())},
             {"total_bytes", carriers_.total_bytes()},
             {"list", carriers_.describe()}}},
           {"rng",

@@ -1,6 +1,7 @@
-// OpenBLAS in this process: which kernels and how many threads. OpenBLAS reads both from
-// environment variables when it is loaded and starts threads at once; here the processor and the
-// configuration decide instead, and the user's variables are put back for child processes.
+// OpenBLAS in this process: which kernels and how many threads. OpenBLAS reads both, and its block
+// sizes, from environment variables when it is loaded, and starts threads at once; here the
+// processor and the configuration decide instead, and the user's variables are put back for child
+// processes.
 #pragma once
 
 #include <string>

@@ -83,7 +83,7 @@ struct ColumnSumOp {
 struct SampleActionOp {
   int rows, actions;
   Operand heads, bias;
-  bool deterministic;  // e is what `noise` holds: zero in a fresh carrier
+  bool deterministic;  // draws nothing: e is what `noise` holds, zero in a fresh carrier
   RandomStream stream;
   u32 first_normal;
   Operand action;

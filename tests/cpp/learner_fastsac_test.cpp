@@ -285,7 +285,7 @@ TEST(FastSac, SymmetryDoublesTheBatchWithMirrorImages) {
   EXPECT_EQ(parameters_of(a), parameters_of(b));
 }
 
-TEST(FastSac, InitialWeightsAreWhatTheBriefOfTheNetworksSays) {
+TEST(FastSac, InitialWeightsAreUniformAndTheActorsHeadsZero) {
   const LearnerSpec spec = small_spec();
   const RowLayout layout = small_layout();
   LearnerFastSac learner(spec, layout, {}, kSeed);

@@ -15,7 +15,11 @@ struct SavedVariable {
   char* value;  // null: was not set
 };
 
-SavedVariable saved[] = {{"OPENBLAS_NUM_THREADS", nullptr}, {"OPENBLAS_CORETYPE", nullptr}};
+// All that changes OpenBLAS's results or threads; its other thread variables give way to the first.
+SavedVariable saved[] = {{"OPENBLAS_NUM_THREADS", nullptr},
+                         {"OPENBLAS_CORETYPE", nullptr},
+                         {"OPENBLAS_L2_SIZE", nullptr},
+                         {"OPENBLAS_BLOCK_FACTOR", nullptr}};
 bool is_set_aside = false;
 
 // Runs before OpenBLAS's own constructor (it has none of our priority) and before C++ objects of
@@ -27,16 +31,6 @@ __attribute__((constructor(101))) void set_blas_environment_aside() {
     unsetenv(variable.name);
   }
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
-#if defined(__x86_64__)
-  // OpenBLAS 0.3.21 knows no AMD processor with AVX-512 and takes AVX2 kernels there, at half
-  // speed.
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512cd")) {
-    setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
-  }
-#endif
   is_set_aside = true;
 }
 

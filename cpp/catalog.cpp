@@ -19,7 +19,7 @@ nlohmann::json describe_library() {
   const HostMemory memory = available_host_memory();
   return {{"version", MILLRACE_VERSION},
           {"compiler", __VERSION__},
-          {"mujoco", {{"compiled", compiled_mujoco_version()}, {"loaded", mj_version()}}},
+          {"mujoco", {{"compiled", mjVERSION_HEADER}, {"loaded", mj_version()}}},
           {"blas", {{"name", "OpenBLAS"}, {"kernels", blas_kernels()}}},
           {"cores", std::thread::hardware_concurrency()},
           {"memory", {{"available_bytes", memory.bytes}, {"source", memory.source}}},

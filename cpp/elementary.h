@@ -97,14 +97,8 @@ MR_FN float mr_exp(float x) {
   return p * scale0 * scale1;
 }
 
-MR_FN float mr_log(float x) {
-  if (!(x > 0.0f)) return x == 0.0f ? -mr_infinity() : mr_nan();
-  if (!mr_isfinite(x)) return x;
-  float exponent = 0.0f;
-  if (x < 1.17549435e-38f) {  // subnormal
-    x = x * 33554432.0f;
-    exponent = -25.0f;
-  }
+// log(x) + exponent log 2 of a positive normal x; branch-free, so that loops over it vectorise.
+MR_FN float mr_log_of_normal(float x, float exponent) {
   // x = m 2^e with m in [sqrt(1/2), sqrt(2))
   const u32 bits = mr_bits(x);
   const u32 above = bits - 0x3F3504F3u;
@@ -122,14 +116,21 @@ MR_FN float mr_log(float x) {
   return exponent * 0.693115234f + (f - (half_square - tail));
 }
 
+MR_FN float mr_log(float x) {
+  if (!(x > 0.0f)) return x == 0.0f ? -mr_infinity() : mr_nan();
+  if (!mr_isfinite(x)) return x;
+  if (x < 1.17549435e-38f) return mr_log_of_normal(x * 33554432.0f, -25.0f);  // subnormal
+  return mr_log_of_normal(x, 0.0f);
+}
+
 // x folded into [-pi/4, pi/4] and the quadrant it came from.
 struct ReducedAngle {
   float r;
   u32 quadrant;
 };
 
-MR_FN ReducedAngle mr_reduce_angle(float x) {
-  if (!(mr_abs(x) <= 8192.0f)) x = mr_fmod(x, 6.28318531f);
+// |x| <= 8192; branch-free.
+MR_FN ReducedAngle mr_reduce_small_angle(float x) {
   const float shifted = x * 0.636619772f + MR_ROUND_MAGIC;
   const float n = shifted - MR_ROUND_MAGIC;
   ReducedAngle angle;
@@ -140,6 +141,11 @@ MR_FN ReducedAngle mr_reduce_angle(float x) {
   angle.r = angle.r - n * 2.56334407e-12f;
   angle.quadrant = mr_bits(shifted) & 3u;
   return angle;
+}
+
+MR_FN ReducedAngle mr_reduce_angle(float x) {
+  if (!(mr_abs(x) <= 8192.0f)) x = mr_fmod(x, 6.28318531f);
+  return mr_reduce_small_angle(x);
 }
 
 MR_FN float mr_sin_reduced(float r) {
@@ -166,11 +172,12 @@ MR_FN float mr_sin(float x) {
   return angle.quadrant & 2u ? -value : value;
 }
 
-MR_FN float mr_cos(float x) {
-  const ReducedAngle angle = mr_reduce_angle(x);
+MR_FN float mr_cos_of(ReducedAngle angle) {
   const float value = angle.quadrant & 1u ? mr_sin_reduced(angle.r) : mr_cos_reduced(angle.r);
   return ((angle.quadrant + 1u) & 2u) ? -value : value;
 }
+
+MR_FN float mr_cos(float x) { return mr_cos_of(mr_reduce_angle(x)); }
 
 // asin(s) for 0 <= s <= 1/2, with z = s * s.
 MR_FN float mr_asin_reduced(float s, float z) {

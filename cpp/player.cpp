@@ -33,7 +33,7 @@ Player::Player(const nlohmann::json& config)
       has_ended_(static_cast<size_t>(episodes_)) {
   set_blas_threads(parse_plan(config).learner.threads);
   policy_.register_state(registry_);
-  sim_.update->start_episodes(*sim_.physics);
+  sim_.update->start_episodes(*sim_.physics, false);
 }
 
 void Player::restored(bool) {

@@ -30,6 +30,8 @@ Policy::Policy(PolicyShape shape, int max_rows)
   input_ = workspace_.add_floats("policy/input", rows * shape.observation_dim);
   heads_ = workspace_.add_floats("policy/heads", rows * 2 * shape.action_dim);
   action_ = workspace_.add_floats("policy/action", rows * shape.action_dim);
+  noise_ = workspace_.add_floats("policy/noise", rows * shape.action_dim);
+  no_noise_ = workspace_.add_floats("policy/no_noise", rows * shape.action_dim);
   activations_ = network_.add_activations(workspace_, "policy", max_rows, false);
   workspace_.allocate();
 }
@@ -60,6 +62,7 @@ Program Policy::record(int rows, bool deterministic) const {
   sample.bias = parameters_ + network_.head().bias;
   sample.deterministic = deterministic;
   sample.stream = kStreamExploration;
+  sample.noise = deterministic ? no_noise_ : noise_;
   sample.action = action_;
   program.record(sample);
   return program;

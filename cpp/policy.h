@@ -58,7 +58,7 @@ class Policy {
   Network network_;
   size_t parameter_count_;
   Workspace workspace_;
-  Operand parameters_, input_, heads_, action_;
+  Operand parameters_, input_, heads_, action_, noise_, no_noise_;
   Network::Activations activations_;
   std::optional<Recorded> exploring_, deterministic_;
   Normalizer normalizer_;

@@ -60,7 +60,7 @@ ReplayPlan replay_plan(const RunPlan& plan, const RowLayout& layout) {
   replay.updates_per_tick = static_cast<uint64_t>(plan.learner.updates_per_tick);
   replay.learning_starts = static_cast<uint64_t>(plan.learner.learning_starts);
   replay.symmetry = plan.learner.symmetry;
-  replay.learner_bytes = LearnerFastSac::planned_bytes(plan.learner, layout);
+  replay.learner_bytes = LearnerFastSac::bytes_needed(plan.learner, layout);
   replay.is_device_host_memory = true;
   return replay;
 }

@@ -83,12 +83,13 @@ struct ColumnSumOp {
 struct SampleActionOp {
   int rows, actions;
   Operand heads, bias;
-  bool deterministic;  // e = 0
+  bool deterministic;  // e is what `noise` holds: zero in a fresh carrier
   RandomStream stream;
   u32 first_normal;
   Operand action;
   int action_stride;
-  Operand log_probability, noise;  // [row], [row][action]; unused when only acting
+  Operand noise;            // [row][action]
+  Operand log_probability;  // [row]; unused when only acting
 };
 
 // dL/dheads for L = mean(alpha log pi) + (what action_gradient is the gradient of).

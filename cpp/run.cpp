@@ -40,7 +40,7 @@ Run::Run(const nlohmann::json& config)
   policy_ = std::make_unique<Policy>(learner_->policy_shape(), plan_.num_envs);
   replay_ = std::make_unique<Replay>(backend_, plan_.replay_spec(task.layout), error_,
                                      trace_.get());
-  sim_.update->initial_reset(*sim_.physics);
+  sim_.update->start_episodes(*sim_.physics, true);
   register_state();
   collector_ = std::make_unique<Collector>(
       CollectorParts{*sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_,

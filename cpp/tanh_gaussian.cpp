@@ -26,21 +26,29 @@ MR_INLINE Squashed squash(float x) {
   return {x < 0.0f ? -magnitude : magnitude, 4.0f * shrink * inverse * inverse};
 }
 
-// mr_log of a positive normal number, without its branches.
-MR_INLINE float log_of_positive(float x) {
-  const u32 above = mr_bits(x) - 0x3F3504F3u;
-  const int e = (int)above >> 23;
-  const float exponent = (float)e;
-  const float f = mr_from_bits(mr_bits(x) - ((u32)e << 23)) - 1.0f;
-  const float s = f / (2.0f + f);
-  const float z = s * s;
-  float p = 0.233419433f;
-  p = p * z + 0.285503983f;
-  p = p * z + 0.400001258f;
-  p = p * z + 0.666666687f;
-  const float half_square = 0.5f * f * f;
-  const float tail = s * (half_square + z * p) + exponent * 3.19461833e-05f;
-  return exponent * 0.693115234f + (f - (half_square - tail));
+// Philox4x32-10 of kLanes counters; one word of every lane together, so that rounds vectorise.
+struct PhiloxLanes {
+  u32 word[4][kLanes];
+};
+
+MR_INLINE void philox_lanes(const PhiloxLanes& counter, u64 key, PhiloxLanes& out) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    Philox4 one;
+    for (int i = 0; i < 4; ++i) one.word[i] = counter.word[i][lane];
+    one = philox4x32_10(one, key);
+    for (int i = 0; i < 4; ++i) out.word[i][lane] = one.word[i];
+  }
+}
+
+// random_normal's Box-Muller.
+MR_INLINE void normal_lanes(const u32 (&a)[kLanes], const u32 (&b)[kLanes], float (&out)[kLanes]) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const float u = (float)((int)(a[lane] >> 8) + 1) * 5.9604644775390625e-8f;
+    const float angle =
+        6.28318530717958648f * ((float)(int)(b[lane] >> 8) * 5.9604644775390625e-8f);
+    out[lane] =
+        mr_sqrt(-2.0f * mr_log_of_normal(u, 0.0f)) * mr_cos_of(mr_reduce_small_angle(angle));
+  }
 }
 
 MR_INLINE float clamp_mean(float mean) {
@@ -62,7 +70,7 @@ MR_CLONES float sample_row(const float* __restrict heads, const float* __restric
     const Squashed squashed = squash(mean + mr_exp(log_deviation) * noise[i]);
     action[i] = squashed.value;
     densities[i] = -0.5f * noise[i] * noise[i] - log_deviation - kHalfLogTwoPi -
-                   log_of_positive(squashed.complement + kSquashEpsilon);
+                   mr_log_of_normal(squashed.complement + kSquashEpsilon, 0.0f);
   }
   return lane_sum(densities, actions);
 }
@@ -90,24 +98,46 @@ MR_CLONES void action_gradient_row(const float* __restrict heads, const float* _
 
 }  // namespace
 
-void fill_normals(RandomSource source, u32 first, int count, float* out) {
-  for (int i = 0; i < count; ++i) out[i] = random_normal(source, first + i);
+// kLanes rows at a time: rows are many, columns may be few.
+MR_CLONES void fill_normals(RandomSource source, u32 first, int rows, int columns, float* out) {
+  const u32 tick_high = (u32)((source.tick >> 32) & 0xFFFFFFu);
+  const u32 last = first + (u32)columns;
+  for (int top = 0; top < rows; top += kLanes) {
+    for (u32 block = first / 2; 2 * block < last; ++block) {
+      PhiloxLanes counter, bits;
+      for (int lane = 0; lane < kLanes; ++lane) {
+        counter.word[0][lane] = block;
+        counter.word[1][lane] = source.environment + (u32)(top + lane);
+        counter.word[2][lane] = (u32)source.tick;
+        counter.word[3][lane] = (source.stream << 24) | tick_high;
+      }
+      philox_lanes(counter, source.seed, bits);
+      for (u32 half = 0; half < 2; ++half) {
+        const u32 index = 2 * block + half;
+        if (index < first || index >= last) continue;
+        float normal[kLanes];
+        normal_lanes(bits.word[2 * half], bits.word[2 * half + 1], normal);
+        for (int lane = 0; lane < kLanes && top + lane < rows; ++lane) {
+          out[static_cast<size_t>(top + lane) * columns + (index - first)] = normal[lane];
+        }
+      }
+    }
+  }
 }
 
 void execute(const SampleActionOp& op, const CpuFrame& frame) {
   const Arguments& arguments = frame.arguments;
   const float* bias = frame.floats(op.bias);
-  std::vector<float> densities(op.actions), zeros_or_noise(op.actions, 0.0f);
+  float* noise = frame.floats(op.noise);
+  if (!op.deterministic) {
+    fill_normals(random_source(arguments.seed, op.stream, 0, arguments.tick), op.first_normal,
+                 op.rows, op.actions, noise);
+  }
+  std::vector<float> densities(op.actions);
   for (int r = 0; r < op.rows; ++r) {
     const size_t row = r;
-    float* noise =
-        op.noise.used() ? frame.floats(op.noise) + row * op.actions : zeros_or_noise.data();
-    if (!op.deterministic) {
-      fill_normals(random_source(arguments.seed, op.stream, r, arguments.tick), op.first_normal,
-                   op.actions, noise);
-    }
     const float log_probability =
-        sample_row(frame.floats(op.heads) + row * 2 * op.actions, bias, noise,
+        sample_row(frame.floats(op.heads) + row * 2 * op.actions, bias, noise + row * op.actions,
                    frame.floats(op.action) + row * op.action_stride, densities.data(), op.actions);
     if (op.log_probability.used()) frame.floats(op.log_probability)[r] = log_probability;
   }

@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// out[i] = random_normal(source, first + i), bit for bit, several at a time.
-void fill_normals(RandomSource source, u32 first, int count, float* out);
+// out[r * columns + i] = random_normal(source with environment + r, first + i), bit for bit.
+void fill_normals(RandomSource source, u32 first, int rows, int columns, float* out);
 
 void execute(const SampleActionOp& op, const CpuFrame& frame);
 void execute(const ActionGradientOp& op, const CpuFrame& frame);

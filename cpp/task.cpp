@@ -398,12 +398,6 @@ Symmetry build_symmetry(const Task& task, const SimModel& model) {
   return symmetry;
 }
 
-std::vector<std::string> observation_term_names(const std::vector<ObservationUse>& uses) {
-  std::vector<std::string> names;
-  for (const ObservationUse& use : uses) names.push_back(use.term);
-  return names;
-}
-
 // ---- describing ----
 
 json describe_observations(const std::vector<ObservationUse>& uses, RobotSize robot) {
@@ -490,8 +484,6 @@ Task make_task(const json& config, const SimModel& model) {
   task.penalty = flatten_curriculum(definition);
   task.layout = {params.observation.dim, params.num_actions, params.critic.dim};
   task.symmetry = build_symmetry(task, model);
-  task.observation_names = observation_term_names(definition.observations);
-  task.critic_names = observation_term_names(definition.critic);
   return task;
 }
 

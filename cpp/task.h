@@ -58,7 +58,6 @@ struct Task {
   Symmetry symmetry;
   std::vector<std::string> reward_names;       // of the slots of params.reward
   std::vector<std::string> termination_names;  // index = end reason - 1
-  std::vector<std::string> observation_names, critic_names;
 };
 
 // All of these throw Failure(kInvalid) with the key's path, what is allowed and the nearest name.

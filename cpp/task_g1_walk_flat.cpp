@@ -4,6 +4,27 @@ namespace millrace {
 
 namespace {
 
+// What the pose reward and the mirror map know by name; a user's robot file must have them all.
+std::vector<std::string> joint_names() {
+  std::vector<std::string> names;
+  for (const char* side : {"left_", "right_"}) {
+    for (const char* joint :
+         {"hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll"}) {
+      names.push_back(std::string(side) + joint + "_joint");
+    }
+  }
+  for (const char* joint : {"waist_yaw", "waist_roll", "waist_pitch"}) {
+    names.push_back(std::string(joint) + "_joint");
+  }
+  for (const char* side : {"left_", "right_"}) {
+    for (const char* joint : {"shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow",
+                              "wrist_roll", "wrist_pitch", "wrist_yaw"}) {
+      names.push_back(std::string(side) + joint + "_joint");
+    }
+  }
+  return names;
+}
+
 SimSpec g1_at_50_hz() {
   SimSpec sim;
   sim.substeps = 3;
@@ -14,6 +35,7 @@ SimSpec g1_at_50_hz() {
   sim.pelvis_imu_site = "imu_in_pelvis";
   sim.torso_imu_site = "imu_in_torso";
   sim.foot_sites = {"left_foot", "right_foot"};
+  sim.joint_names = joint_names();
   return sim;
 }
 

@@ -5,10 +5,12 @@
 
 namespace millrace {
 
-TickStatistics::TickStatistics(TermNames names)
-    : names_(std::move(names)),
-      reward_sums_(names_.rewards.size(), 0.0),
-      end_counts_(names_.terminations.size(), 0),
+TickStatistics::TickStatistics(std::vector<std::string> rewards,
+                               std::vector<std::string> terminations)
+    : reward_names_(std::move(rewards)),
+      termination_names_(std::move(terminations)),
+      reward_sums_(reward_names_.size(), 0.0),
+      end_counts_(termination_names_.size(), 0),
       recent_returns_(kRecent, 0.0f),
       recent_lengths_(kRecent, 0) {}
 
@@ -24,7 +26,7 @@ void TickStatistics::add(uint64_t tick, const StateView& state, const UpdateOutc
       rewards[k] += component(state.episode[kTermReward], env, static_cast<int>(k));
     }
     command_error += outcomes[env].command_error;
-    if (outcomes[env].kind != kOutcomeGood) add_bad(tick, env, outcomes[env]);
+    if (outcomes[env].kind != kVerdictGood) add_bad(tick, env, outcomes[env]);
     if (counter_of(state.counter[kDone], env)) add_ended(state, env);
   }
   for (size_t k = 0; k < terms; ++k) reward_sums_[k] += rewards[k] / num_envs;
@@ -32,13 +34,10 @@ void TickStatistics::add(uint64_t tick, const StateView& state, const UpdateOutc
 }
 
 void TickStatistics::add_bad(uint64_t tick, int environment, const UpdateOutcome& outcome) {
-  (outcome.kind == kOutcomeUnstable ? unstable_ : non_finite_) += 1;
-  if (first_bad_[0] < 0) {
-    first_bad_[0] = static_cast<int64_t>(tick);
-    first_bad_[1] = environment;
-    first_bad_[2] = outcome.kind;
-    first_bad_[3] = outcome.term;
-  }
+  (outcome.kind == kVerdictPhysics ? unstable_ : non_finite_) += 1;
+  const auto kind = static_cast<VerdictKind>(outcome.kind);
+  first_bad_ = verdict_merge(first_bad_, verdict_of(kind, tick, static_cast<u32>(environment),
+                                                    static_cast<u32>(outcome.term)));
 }
 
 void TickStatistics::add_ended(const StateView& state, int environment) {
@@ -78,12 +77,12 @@ nlohmann::json TickStatistics::take() {
     report["ended_length_mean"] = length_sum_ / static_cast<double>(ended);
   }
   for (size_t k = 0; k < end_counts_.size(); ++k) {
-    report["end/" + names_.terminations[k]] = end_counts_[k];
+    report["end/" + termination_names_[k]] = end_counts_[k];
   }
   if (ticks_ > 0) {
     const auto ticks = static_cast<double>(ticks_);
     for (size_t k = 0; k < reward_sums_.size(); ++k) {
-      report["reward/" + names_.rewards[k]] = reward_sums_[k] / ticks;
+      report["reward/" + reward_names_[k]] = reward_sums_[k] / ticks;
     }
     report["command_error"] = command_error_sum_ / ticks;
   }
@@ -98,28 +97,29 @@ nlohmann::json TickStatistics::take() {
   return report;
 }
 
-std::string TickStatistics::first_bad() const {
-  if (first_bad_[0] < 0) return "";
-  const auto term = static_cast<size_t>(first_bad_[3]);
+std::string TickStatistics::describe_first_bad() const {
+  const std::string component = "component " + std::to_string(first_bad_.term);
   std::string what;
-  switch (first_bad_[2]) {
-    case kOutcomeUnstable:
+  switch (first_bad_.kind) {
+    case kVerdictGood:
+      return "";
+    case kVerdictPhysics:
       what = "physics was unstable";
       break;
-    case kOutcomeNonFiniteAction:
-      what = "action " + std::to_string(term) + " was not finite";
+    case kVerdictAction:
+      what = component + " of the action was not finite";
       break;
-    case kOutcomeNonFiniteReward:
-      what = "reward " + names_.rewards[term] + " was not finite";
+    case kVerdictReward:
+      what = "reward " + reward_names_[first_bad_.term] + " was not finite";
       break;
-    case kOutcomeNonFiniteObservation:
-      what = "observation " + names_.observations[term] + " was not finite";
+    case kVerdictObservation:
+      what = component + " of the observation was not finite";
       break;
     default:
-      what = "critic observation " + names_.critic[term] + " was not finite";
+      what = component + " of the critic's observation was not finite";
   }
-  return "tick " + std::to_string(first_bad_[0]) + ", environment " +
-         std::to_string(first_bad_[1]) + ": " + what;
+  return "tick " + std::to_string(first_bad_.tick) + ", environment " +
+         std::to_string(first_bad_.environment) + ": " + what;
 }
 
 void TickStatistics::register_state(StateRegistry& registry) {
@@ -133,7 +133,10 @@ void TickStatistics::register_state(StateRegistry& registry) {
   registry.add("statistics/episodes", DType::kU64, {1}, &episodes_);
   registry.add("statistics/unstable", DType::kU64, {1}, &unstable_);
   registry.add("statistics/non_finite", DType::kU64, {1}, &non_finite_);
-  registry.add("statistics/first_bad", DType::kI64, {4}, first_bad_);
+  registry.add("statistics/first_bad_tick", DType::kU64, {1}, &first_bad_.tick);
+  registry.add("statistics/first_bad_environment", DType::kI32, {1}, &first_bad_.environment);
+  registry.add("statistics/first_bad_term", DType::kI32, {1}, &first_bad_.term);
+  registry.add("statistics/first_bad_kind", DType::kI32, {1}, &first_bad_.kind);
   registry.add("statistics/recent_returns", DType::kF32, {kRecent}, recent_returns_.data());
   registry.add("statistics/recent_lengths", DType::kI32, {kRecent}, recent_lengths_.data());
 }

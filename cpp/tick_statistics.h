@@ -21,13 +21,9 @@ struct EpisodeRecord {
   int reason;  // index into the task's terminations + 1
 };
 
-struct TermNames {
-  std::vector<std::string> rewards, terminations, observations, critic;
-};
-
 class TickStatistics {
  public:
-  explicit TickStatistics(TermNames names);
+  TickStatistics(std::vector<std::string> rewards, std::vector<std::string> terminations);
 
   // Reads the episode and counter fields as the update step left them, before any reset.
   void add(uint64_t tick, const StateView& state, const UpdateOutcome* outcomes, int num_envs);
@@ -44,8 +40,10 @@ class TickStatistics {
 
   uint64_t unstable_count() const { return unstable_; }
   uint64_t non_finite_count() const { return non_finite_; }
-  // The first bad tick in (tick, environment) order, as a sentence; empty if there was none.
-  std::string first_bad() const;
+  // Of the whole run, by (tick, environment).
+  Verdict first_bad() const { return first_bad_; }
+  // As a sentence; empty when nothing was bad.
+  std::string describe_first_bad() const;
   void register_state(StateRegistry& registry);
 
  private:
@@ -53,7 +51,7 @@ class TickStatistics {
   void add_ended(const StateView& state, int environment);
 
   static constexpr int kRecent = 100;
-  TermNames names_;
+  std::vector<std::string> reward_names_, termination_names_;
   std::vector<EpisodeRecord> ended_;
   // Since the last take().
   uint64_t ticks_ = 0;
@@ -66,8 +64,8 @@ class TickStatistics {
   uint64_t episodes_ = 0;
   uint64_t unstable_ = 0;
   uint64_t non_finite_ = 0;
-  int64_t first_bad_[4] = {-1, 0, 0, 0};  // tick, environment, kind, term
-  std::vector<float> recent_returns_;     // episode n stands at n mod 100
+  Verdict first_bad_ = verdict_of(kVerdictGood, 0, 0, 0);
+  std::vector<float> recent_returns_;  // episode n stands at n mod 100
   std::vector<int32_t> recent_lengths_;
 };
 

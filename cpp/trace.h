@@ -42,6 +42,8 @@ constexpr const char* kWaitForBatch = "replay_pipeline/gpu_wait_for_batch";
 constexpr const char* kHotColdSwap = "replay_pipeline/hot_cold_swap";
 constexpr const char* kWaitForAction = "collector/wait_for_learner_action";
 constexpr const char* kEnvStep = "collector/env_step";
+constexpr const char* kCollectorUpdate = "collector/update_step";
+constexpr const char* kCollectorReset = "collector/reset";
 constexpr const char* kCollectorReplayAdd = "collector/replay_add";
 }  // namespace span
 

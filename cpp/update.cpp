@@ -49,10 +49,9 @@ UpdateStep::UpdateStep(const Task& task, const FieldView* sim_fields, int num_en
       layout_(task.layout),
       num_envs_(num_envs),
       seed_(seed),
-      outcomes_(static_cast<size_t>(num_envs), UpdateOutcome{kOutcomeGood, 0, 0.0f}),
+      outcomes_(static_cast<size_t>(num_envs), UpdateOutcome{kVerdictGood, 0, 0.0f}),
       curriculum_(task.penalty, num_envs),
-      statistics_(
-          {task.reward_names, task.termination_names, task.observation_names, task.critic_names}),
+      statistics_(task.reward_names, task.termination_names),
       push_mask_(static_cast<size_t>(num_envs), 0),
       reset_mask_(static_cast<size_t>(num_envs), 0),
       qpos_(static_cast<size_t>(num_envs) * task.reset.qpos.size()),
@@ -96,9 +95,9 @@ void UpdateStep::update(uint64_t tick, int begin, int end, float* rows) {
   }
 }
 
-void UpdateStep::initial_reset(SimBackend& backend) {
+void UpdateStep::start_episodes(SimBackend& backend, bool desynchronised) {
   std::fill(reset_mask_.begin(), reset_mask_.end(), uint8_t{1});
-  reset_masked(kBeforeFirstTick, backend, true);
+  reset_masked(kBeforeFirstTick, backend, desynchronised);
   find_pushes();
 }
 
@@ -134,10 +133,8 @@ void UpdateStep::reset_masked(uint64_t tick, SimBackend& backend, bool first) {
     if (!reset_mask_[static_cast<size_t>(env)]) continue;
     begin_episode(params_, arguments, state_, env, first);
     observe_reset(params_, arguments, state_, env);
-    const float* observation = &component(state_.episode[kObservation], env, 0);
-    const float* critic = &component(state_.episode[kCritic], env, 0);
-    if (first_non_finite(params_.observation, observation) >= 0 ||
-        first_non_finite(params_.critic, critic) >= 0) {
+    if (first_non_finite(state_.episode[kObservation], env) >= 0 ||
+        first_non_finite(state_.episode[kCritic], env) >= 0) {
       throw Failure(Code::kDevice, "tick " + std::to_string(tick) + ", environment " +
                                        std::to_string(env) +
                                        ": the first observation of an episode is not finite");

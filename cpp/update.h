@@ -33,8 +33,9 @@ class UpdateStep {
   // `rows` is the whole slot: environment i's row stands at rows + i * layout width.
   void update(uint64_t tick, int begin, int end, float* rows);
 
-  // Starts all environments; their first episodes begin at a random point of the episode clock.
-  void initial_reset(SimBackend& backend);
+  // Starts all environments. Desynchronised first episodes begin at a random point of the episode
+  // clock and are left out of the statistics.
+  void start_episodes(SimBackend& backend, bool desynchronised);
   // Collects the tick's statistics, lets the curriculum see the ended episodes, and starts the done
   // environments anew. Returns how many those were.
   int reset(uint64_t tick, SimBackend& backend);

@@ -15,6 +15,7 @@
 #include "portable.h"
 #include "state.h"
 #include "terms.h"
+#include "verdict.h"
 
 namespace millrace {
 
@@ -95,19 +96,10 @@ struct UpdateArguments {
   float penalty_scale;  // of every negative reward weight
 };
 
-enum OutcomeKind {
-  kOutcomeGood,
-  kOutcomeUnstable,
-  kOutcomeNonFiniteAction,
-  kOutcomeNonFiniteReward,
-  kOutcomeNonFiniteObservation,
-  kOutcomeNonFiniteCritic
-};
-
 // The verdict on one environment's tick.
 struct UpdateOutcome {
-  int kind;             // OutcomeKind
-  int term;             // slot of the first bad term (component for an action)
+  int kind;             // VerdictKind
+  int term;             // as Verdict says: a component, or a slot of the rewards
   float command_error;  // m/s, commanded minus actual horizontal velocity, during the tick
 };
 
@@ -267,13 +259,11 @@ MR_FN void copy_row(FieldView from, FieldView to, int env) {
   }
 }
 
-// The slot that holds the first non-finite component, or -1.
-MR_FN int first_non_finite(const ObservationLayout& layout, const float* values) {
-  for (int k = 0; k < layout.count; ++k) {
-    for (int i = 0; i < layout.slot[k].dim; ++i) {
-      if (!mr_isfinite(values[layout.slot[k].offset + i])) {
-        return k;
-      }
+// The first non-finite component, or -1.
+MR_FN int first_non_finite(FieldView values, int env) {
+  for (int i = 0; i < values.dim; ++i) {
+    if (!mr_isfinite(component(values, env, i))) {
+      return i;
     }
   }
   return -1;
@@ -365,15 +355,6 @@ MR_FN void neutralise_row(const UpdateParams& p, const StateView& state, int env
   }
 }
 
-MR_FN int first_non_finite_action(const UpdateParams& p, const StateView& state, int env) {
-  for (int i = 0; i < p.num_actions; ++i) {
-    if (!mr_isfinite(component(state.episode[kAction], env, i))) {
-      return i;
-    }
-  }
-  return -1;
-}
-
 MR_FN void publish(const UpdateParams& p, const StateView& state, int env, EpisodeEnd end,
                    float reward, float* row) {
   const RowOffsets at = row_offsets(p);
@@ -403,7 +384,7 @@ MR_FN void publish(const UpdateParams& p, const StateView& state, int env, Episo
 MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArguments& arguments,
                                        const StateView& state, int env, float* row) {
   const RowOffsets at = row_offsets(p);
-  UpdateOutcome outcome = {kOutcomeGood, 0, 0.0f};
+  UpdateOutcome outcome = {kVerdictGood, 0, 0.0f};
   float reward = 0.0f;
 
   advance_episode(p, state, env);
@@ -412,12 +393,12 @@ MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArgume
   copy_row(state.episode[kCritic], single_row(row + at.critic, p.critic.dim), env);
   copy_row(state.episode[kAction], single_row(row + at.action, p.num_actions), env);
 
-  const int bad_action = first_non_finite_action(p, state, env);
+  const int bad_action = first_non_finite(state.episode[kAction], env);
   if (component(state.sim[kUnstable], env, 0) > 0.5f) {
-    outcome.kind = kOutcomeUnstable;
+    outcome.kind = kVerdictPhysics;
     end = {1, 0, p.unstable_reason};
   } else if (bad_action >= 0) {
-    outcome = {kOutcomeNonFiniteAction, bad_action, 0.0f};
+    outcome = {kVerdictAction, bad_action, 0.0f};
   } else {
     if (p.command.enabled) {
       outcome.command_error = command_error(state, env);
@@ -427,23 +408,22 @@ MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArgume
     if (!end.done) {
       advance_commands_and_events(p, arguments, state, env);
     }
-    float* next = row + at.next_observation;
-    float* next_critic = row + at.next_critic;
-    observe(p.observation, p.constants, state, arguments, env, 0,
-            single_row(next, p.observation.dim));
-    observe(p.critic, p.constants, state, arguments, env, 0, single_row(next_critic, p.critic.dim));
-    const int bad_observation = first_non_finite(p.observation, next);
-    const int bad_critic = first_non_finite(p.critic, next_critic);
+    const FieldView next = single_row(row + at.next_observation, p.observation.dim);
+    const FieldView next_critic = single_row(row + at.next_critic, p.critic.dim);
+    observe(p.observation, p.constants, state, arguments, env, 0, next);
+    observe(p.critic, p.constants, state, arguments, env, 0, next_critic);
+    const int bad_observation = first_non_finite(next, env);
+    const int bad_critic = first_non_finite(next_critic, env);
     if (bad_slot >= 0) {
-      outcome = {kOutcomeNonFiniteReward, bad_slot, 0.0f};
+      outcome = {kVerdictReward, bad_slot, 0.0f};
     } else if (bad_observation >= 0) {
-      outcome = {kOutcomeNonFiniteObservation, bad_observation, 0.0f};
+      outcome = {kVerdictObservation, bad_observation, 0.0f};
     } else if (bad_critic >= 0) {
-      outcome = {kOutcomeNonFiniteCritic, bad_critic, 0.0f};
+      outcome = {kVerdictCritic, bad_critic, 0.0f};
     }
   }
-  if (outcome.kind != kOutcomeGood) {
-    if (outcome.kind != kOutcomeUnstable) {
+  if (outcome.kind != kVerdictGood) {
+    if (outcome.kind != kVerdictPhysics) {
       end = {1, 0, p.non_finite_reason};
     }
     reward = 0.0f;

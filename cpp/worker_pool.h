@@ -2,11 +2,11 @@
 //
 // Each loop cuts the items into fixed slices of `grain`; slice k belongs first to worker
 // k * workers / slices (sticky: the same worker sees the same items tick after tick), and a worker
-// that runs dry steals slices from the fullest neighbour. Claims are atomic adds; there is no global
-// queue lock. Which worker ran an item never changes a result; slices are cut by index alone.
-// Idle workers spin briefly, then sleep on a condition variable.
-// One thread at a time may call run(); it is worker 0 of that loop and returns when all is done. The
-// first exception of a body is rethrown there; slices that had not begun by then are skipped.
+// that runs dry steals slices from the fullest neighbour. Claims are atomic adds; there is no
+// global queue lock. Which worker ran an item never changes a result; slices are cut by index
+// alone. Idle workers spin briefly, then sleep on a condition variable. One thread at a time may
+// call run(); it is worker 0 of that loop and returns when all is done. The first exception of a
+// body is rethrown there; slices that had not begun by then are skipped.
 #pragma once
 
 #include <functional>

@@ -181,7 +181,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   using namespace millrace::jni;
   JNIEnv* env = nullptr;
   if (vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_10) != JNI_OK) return JNI_ERR;
-  millrace::restore_environment();
+  millrace::restore_blas_environment();
   if (!load_exception_classes(env)) return JNI_ERR;
   jclass core = env->FindClass("dev/millrace/core/NativeCore");
   if (core == nullptr) return JNI_ERR;

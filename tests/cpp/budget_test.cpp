@@ -1,4 +1,4 @@
-// Tests for cpp/budget.cpp and cpp/finding.cpp.
+// Tests for cpp/budget.cpp.
 #include "budget.h"
 
 #include <gtest/gtest.h>
@@ -120,14 +120,6 @@ TEST(CheckReplay, OnTheCpuSlotsCountTowardsTheSameMemory) {
 TEST(CheckReplay, AbsurdSizesAreRefusedNotWrapped) {
   const ReplayPlan plan = plan_of(UINT64_MAX / 1000);
   EXPECT_EQ(ids(check_replay(plan, kGiB, kGiB)), Ids{"BUDGET_DEVICE"});
-}
-
-TEST(Finding, BecomesJson) {
-  const nlohmann::json json =
-      to_json(Finding{"BUDGET_HOST", Readiness::kRefused, "subject", "reason", "hint"});
-  EXPECT_EQ(json["verdict"], "REFUSED");
-  EXPECT_EQ(json["id"], "BUDGET_HOST");
-  EXPECT_EQ(json.size(), 5u);
 }
 
 class HostMemoryTest : public testing::Test {

@@ -1,4 +1,4 @@
-// Tests for cpp/ingress.cpp and cpp/doorbell.h.
+// Tests for cpp/ingress.cpp.
 #include "ingress.h"
 
 #include <gtest/gtest.h>
@@ -104,14 +104,6 @@ TEST_F(IngressTest, RestartContinuesTheRowNumbers) {
   const auto taken = ingress.take();
   EXPECT_EQ(taken->start_row, 12u);
   EXPECT_EQ(taken->slot, 1);  // row 12 = slot 3 mod 2
-}
-
-TEST(Doorbell, ARingBetweenLookAndSleepIsNotLost) {
-  Doorbell doorbell;
-  const uint64_t seen = doorbell.count();
-  doorbell.ring();
-  doorbell.wait(seen);  // would hang
-  EXPECT_EQ(doorbell.count(), seen + 1);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What the physics tests share: the specs of the built-in robots and random states of the G1.
 #pragma once
 
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>

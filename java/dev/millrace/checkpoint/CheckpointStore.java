@@ -49,25 +49,31 @@ public final class CheckpointStore {
       throws IOException {
     Path target = folder.resolve(name(at.tick()));
     try {
-      if (Files.exists(target) && complete(target)) {
-        return target; // resumed and stopped again without a tick: it says the same
-      }
       ops.createFolder(folder);
       sweep();
-      Path work = folder.resolve(PARTIAL + name(at.tick()));
-      ops.createFolder(work);
-      fill(work, engine, at, withReplay);
-      ops.syncFolder(work);
-      if (Files.exists(target)) {
-        discard(target);
+      // Resumed and stopped again without a tick in between, it would say the same.
+      if (!complete(target, at.tick())) {
+        build(target, engine, at, withReplay);
       }
-      ops.rename(work, target);
       ops.syncFolder(folder);
       prune(keep);
       return target;
     } catch (IOException e) {
       throw FileErrors.cannot("write the checkpoint", target, e);
     }
+  }
+
+  private void build(
+      Path target, Engine engine, CheckpointInfo.Progress at, boolean withReplay)
+      throws IOException {
+    Path work = folder.resolve(PARTIAL + target.getFileName());
+    ops.createFolder(work);
+    fill(work, engine, at, withReplay);
+    ops.syncFolder(work);
+    if (Files.exists(target)) {
+      discard(target);
+    }
+    ops.rename(work, target);
   }
 
   private void fill(Path work, Engine engine, CheckpointInfo.Progress at, boolean withReplay)
@@ -134,13 +140,12 @@ public final class CheckpointStore {
     return Checkpoint.open(path, tick);
   }
 
-  private static boolean complete(Path path) {
-    Matcher matcher = NAME.matcher(path.getFileName().toString());
-    if (!matcher.matches()) {
+  private static boolean complete(Path path, long tick) {
+    if (!Files.exists(path)) {
       return false;
     }
-    try (Checkpoint checkpoint = Checkpoint.open(path, Long.parseLong(matcher.group(1)))) {
-      return checkpoint.info() != null;
+    try (Checkpoint checkpoint = Checkpoint.open(path, tick)) {
+      return checkpoint.info().tick() == tick;
     } catch (CheckpointException e) {
       return false;
     }

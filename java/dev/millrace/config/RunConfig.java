@@ -55,7 +55,10 @@ public record RunConfig(
 
   /** What the learner computes in. */
   public enum Precision {
-    FLOAT32
+    AUTO,
+    FP32,
+    TF32,
+    BF16
   }
 
   /** How rows get from the collector to the learner. */

@@ -39,7 +39,7 @@ import org.snakeyaml.engine.v2.schema.CoreSchema;
  */
 public final class YamlReader {
   static final int DEPTH_LIMIT = 64;
-  static final int CODE_POINT_LIMIT = 1 << 20;
+  static final int BYTE_LIMIT = 1 << 18;
   static final long NODE_LIMIT = 20_000;
 
   private static final ScalarResolver RESOLVER = new CoreSchema().getScalarResolver();
@@ -52,7 +52,7 @@ public final class YamlReader {
   private YamlReader(String source, byte[] text) {
     this.source = source;
     LoadSettings settings =
-        LoadSettings.builder().setLabel(source).setCodePointLimit(CODE_POINT_LIMIT).build();
+        LoadSettings.builder().setLabel(source).setCodePointLimit(BYTE_LIMIT).build();
     this.events =
         new ParserImpl(
             settings,
@@ -66,8 +66,8 @@ public final class YamlReader {
       if (Files.isDirectory(file)) {
         throw new ConfigException("cannot read " + file + ": it is a folder");
       }
-      if (Files.size(file) > 4L * CODE_POINT_LIMIT) {
-        throw new ConfigException(file + ": too large for a configuration");
+      if (Files.size(file) > BYTE_LIMIT) {
+        throw tooLarge(file.toString());
       }
       text = Files.readAllBytes(file);
     } catch (IOException e) {
@@ -90,6 +90,9 @@ public final class YamlReader {
 
   /** Reads one document of any kind. */
   static YamlNode parse(String source, byte[] text) {
+    if (text.length > BYTE_LIMIT) {
+      throw tooLarge(source);
+    }
     try {
       return new YamlReader(source, text).document();
     } catch (MarkedYamlEngineException e) {
@@ -99,6 +102,10 @@ public final class YamlReader {
     } catch (YamlEngineException e) {
       throw new ConfigException(source + ": " + oneLine(e.getMessage()));
     }
+  }
+
+  private static ConfigException tooLarge(String source) {
+    return new ConfigException(source + ": larger than " + BYTE_LIMIT + " bytes");
   }
 
   private static String place(Mark mark) {

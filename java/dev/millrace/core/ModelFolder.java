@@ -37,6 +37,11 @@ final class ModelFolder implements AutoCloseable {
     return path;
   }
 
+  /** One of the models. */
+  Path file(String name) {
+    return models().resolve(name);
+  }
+
   private Path models() {
     return path.resolve("models");
   }

@@ -35,7 +35,13 @@ public final class Natives implements Core {
   @Override
   public JsonNode bench(ObjectNode request) {
     try (ModelFolder models = ModelFolder.extract()) {
-      return Json.parse(NativeCore.bench(withResources(request, models)));
+      ObjectNode complete = request.deepCopy();
+      if (complete.get("config") instanceof ObjectNode config) {
+        config.put("resources_dir", models.path().toString());
+      } else if (!complete.has("model_file")) {
+        complete.put("model_file", models.file("g1.xml").toString());
+      }
+      return Json.parse(NativeCore.bench(Json.write(complete)));
     }
   }
 

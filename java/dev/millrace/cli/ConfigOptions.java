@@ -1,0 +1,45 @@
+package dev.millrace.cli;
+
+import dev.millrace.config.RunConfig.Profile;
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** CONFIG and everything that changes it, for all commands that take one. */
+final class ConfigOptions {
+  @Parameters(
+      paramLabel = "CONFIG",
+      description = "A built-in configuration (cartpole_swingup, g1_walk_flat) or a YAML file.")
+  private String config;
+
+  @Option(
+      names = {"-s", "--set"},
+      paramLabel = "KEY=VALUE",
+      description = "Override one key, such as learner.batch=1024. Repeatable.")
+  private List<String> overrides = new ArrayList<>();
+
+  @Option(names = "--seed", paramLabel = "N", description = "Same as -s seed=N.")
+  private Long seed;
+
+  @Option(
+      names = "--profile",
+      paramLabel = "NAME",
+      description = "auto, full or laptop; same as -s profile=NAME.")
+  private Profile profile;
+
+  String config() {
+    return config;
+  }
+
+  List<String> overrides() {
+    List<String> all = new ArrayList<>(overrides);
+    if (seed != null) {
+      all.add("seed=" + seed);
+    }
+    if (profile != null) {
+      all.add("profile=" + profile);
+    }
+    return all;
+  }
+}

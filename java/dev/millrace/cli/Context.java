@@ -1,0 +1,59 @@
+package dev.millrace.cli;
+
+import dev.millrace.config.ConfigLoader;
+import dev.millrace.config.ConfigLoader.Gpu;
+import dev.millrace.config.RunConfig;
+import dev.millrace.config.TermCheck;
+import dev.millrace.core.Core;
+import java.io.PrintStream;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import tools.jackson.databind.JsonNode;
+
+/** What every command needs: the native core, loaded when first asked for, and where to print. */
+record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
+  Core core() {
+    return cores.get();
+  }
+
+  /** A resolved configuration whose reward terms exist. */
+  ConfigLoader.Resolved load(String nameOrFile, List<String> overrides) {
+    ConfigLoader.Resolved resolved = ConfigLoader.load(nameOrFile, overrides, this::gpu);
+    checkTerms(resolved.config());
+    return resolved;
+  }
+
+  void checkTerms(RunConfig config) {
+    TermCheck.check(config, rewardTerms(core().describe()));
+  }
+
+  private Gpu gpu() {
+    List<String> reasons = new ArrayList<>();
+    for (JsonNode backend : core().describe().path("backends")) {
+      String name = backend.path("name").asString("");
+      if (name.equals("cpu")) {
+        continue;
+      }
+      if (backend.path("available").asBoolean(false)) {
+        return new Gpu(true, name + " is available");
+      }
+      reasons.add(name + ": " + backend.path("reason").asString(""));
+    }
+    return new Gpu(false, "no GPU (" + String.join("; ", reasons) + ")");
+  }
+
+  private static Map<String, List<String>> rewardTerms(JsonNode description) {
+    Map<String, List<String>> terms = new LinkedHashMap<>();
+    for (JsonNode term : description.path("terms")) {
+      if (term.path("kind").asString("").equals("reward")) {
+        List<String> params = new ArrayList<>();
+        term.path("params").forEach(param -> params.add(param.path("name").asString("")));
+        terms.put(term.path("name").asString(""), params);
+      }
+    }
+    return terms;
+  }
+}

@@ -1,0 +1,135 @@
+package dev.millrace.cli;
+
+import dev.millrace.checkpoint.Checkpoint;
+import dev.millrace.checkpoint.CheckpointStore;
+import dev.millrace.config.ConfigLoader;
+import dev.millrace.config.ConfigLoader.Resolved;
+import dev.millrace.config.RunConfig;
+import dev.millrace.preflight.Preflight;
+import dev.millrace.preflight.PreflightReport;
+import dev.millrace.preflight.RefusedException;
+import dev.millrace.progress.Progress;
+import dev.millrace.run.BadInputException;
+import dev.millrace.run.Outcome;
+import dev.millrace.run.Run;
+import dev.millrace.run.RunDirectory;
+import dev.millrace.run.StopSignal;
+import java.io.PrintStream;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code resume RUN}: continues a run in place from its newest complete checkpoint. */
+@Command(
+    name = "resume",
+    description = "Continue a run in place, from its newest complete checkpoint.",
+    mixinStandardHelpOptions = true,
+    footer = {
+      "",
+      "Without the replay in the checkpoint (replay.save) the restored policy first collects rows",
+      "again; updates go on when there are enough.",
+      "",
+      "Examples",
+      "  millrace resume runs/third",
+      "  millrace resume runs/third --ticks 2000",
+      "  millrace resume runs/third -s run.max_ticks=10000"
+    })
+final class ResumeCommand implements Callable<Integer> {
+  private final Context context;
+
+  @Parameters(paramLabel = "RUN", description = "A run directory.")
+  private Path run;
+
+  @Option(
+      names = "--ticks",
+      paramLabel = "N",
+      description = "So many ticks more, whatever the run's own limits say.")
+  private Long ticks;
+
+  @Option(
+      names = {"-s", "--set"},
+      paramLabel = "KEY=VALUE",
+      description = "Override a key of run, log or checkpoint. Repeatable.")
+  private List<String> overrides = new ArrayList<>();
+
+  @Option(names = "--json", description = "Print the result as JSON; all else goes to stderr.")
+  private boolean json;
+
+  ResumeCommand(Context context) {
+    this.context = context;
+  }
+
+  @Override
+  public Integer call() {
+    RunDirectory directory = RunDirectory.existing(run);
+    PrintStream text = json ? context.err() : context.out();
+    ConfigLoader.reload(directory.config(), overrides);
+    CheckpointStore.Newest newest = directory.checkpoints().newest();
+    newest.skipped().forEach(each -> text.println("skipped " + each.name() + ": " + each.reason()));
+    try (Checkpoint checkpoint =
+        newest
+            .checkpoint()
+            .orElseThrow(() -> new BadInputException(run + ": no complete checkpoint"))) {
+      return resume(directory, checkpoint, text);
+    }
+  }
+
+  private int resume(RunDirectory directory, Checkpoint checkpoint, PrintStream text) {
+    RunConfig config = config(directory, checkpoint);
+    context.checkTerms(config);
+    Resolved resolved = new Resolved(config, config.profile(), "as in config.yaml");
+    PreflightReport report = Preflight.run(context.core(), config, Optional.empty());
+    Reports.start(text, resolved, report);
+    if (!report.refused().isEmpty()) {
+      throw new RefusedException(report);
+    }
+    text.println("continuing " + directory.path() + " at tick " + checkpoint.info().tick());
+    try (StopSignal signal = StopSignal.install()) {
+      signal.exitCode(ExitCodes.RUN_FAILED);
+      Run continued = new Run(context.core(), resolved, directory, Progress.on(text), signal);
+      Outcome outcome =
+          continued.resume(report, checkpoint, parts -> restored(text, checkpoint, parts));
+      Reports.end(context, json, directory, outcome);
+      signal.exitCode(ExitCodes.OK);
+    }
+    return ExitCodes.OK;
+  }
+
+  private RunConfig config(RunDirectory directory, Checkpoint checkpoint) {
+    List<String> all = new ArrayList<>(overrides);
+    long tick = checkpoint.info().tick();
+    if (ticks != null) {
+      if (ticks < 1) {
+        throw new BadInputException("--ticks " + ticks + ": expected at least 1");
+      }
+      all.add("run.max_ticks=" + (tick + ticks));
+      all.add("run.max_seconds=0");
+    }
+    RunConfig config = ConfigLoader.reload(directory.config(), all);
+    RunConfig.Run limits = config.run();
+    boolean ticksDone = limits.maxTicks() > 0 && tick >= limits.maxTicks();
+    double seconds = checkpoint.info().trainingSeconds();
+    boolean secondsDone = limits.maxSeconds() > 0 && seconds >= limits.maxSeconds();
+    if (ticksDone || secondsDone) {
+      throw new BadInputException(
+          run + ": nothing left to do: the run reached its limit at tick " + tick
+              + "; go on with --ticks N");
+    }
+    return config;
+  }
+
+  private static void restored(
+      PrintStream text, Checkpoint checkpoint, List<Checkpoint.Part> parts) {
+    Reports.parts(parts).print(text);
+    if (!checkpoint.info().hasReplay()) {
+      text.println(
+          "the checkpoint holds no replay: the restored policy collects rows again, and updates"
+              + " go on when there are enough");
+    }
+  }
+}

@@ -1,0 +1,81 @@
+package dev.millrace.run;
+
+import dev.millrace.checkpoint.CheckpointStore;
+import dev.millrace.io.FileErrors;
+import dev.millrace.io.FileOps;
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.LocalDateTime;
+import java.time.format.DateTimeFormatter;
+
+/** Where everything of a run lies. */
+public record RunDirectory(Path path) {
+  private static final DateTimeFormatter STAMP = DateTimeFormatter.ofPattern("yyyyMMdd-HHmmss");
+
+  /** {@code runs/<task>-<algo>/<timestamp>}, not there yet. */
+  public static RunDirectory standard(String task, String algo) {
+    Path parent = Path.of("runs", task + "-" + algo);
+    String stamp = LocalDateTime.now().format(STAMP);
+    Path path = parent.resolve(stamp);
+    for (int i = 2; Files.exists(path); i++) {
+      path = parent.resolve(stamp + "-" + i);
+    }
+    return new RunDirectory(path);
+  }
+
+  /** An existing run, to be continued or looked at. */
+  public static RunDirectory existing(Path path) {
+    RunDirectory directory = new RunDirectory(path);
+    if (!Files.isDirectory(path)) {
+      throw new BadInputException(path + ": no such run directory");
+    }
+    if (!Files.isRegularFile(directory.config())) {
+      throw new BadInputException(path + ": no run directory: it has no config.yaml");
+    }
+    return directory;
+  }
+
+  /** Nothing that is there is ever written over. */
+  public void refuseExisting() {
+    if (Files.exists(path)) {
+      throw new BadInputException(
+          path + ": exists already; name another folder with --out, or use: millrace resume " + path);
+    }
+  }
+
+  /** Makes the folder; fails if it is there. */
+  public void create() {
+    refuseExisting();
+    try {
+      Path parent = path.toAbsolutePath().getParent();
+      Files.createDirectories(parent);
+      Files.createDirectory(path);
+    } catch (FileAlreadyExistsException e) {
+      throw new BadInputException("cannot create " + path + ": " + e.getFile() + " is in the way");
+    } catch (IOException e) {
+      throw new BadInputException("cannot create " + path + ": " + FileErrors.reason(e));
+    }
+  }
+
+  public Path config() {
+    return path.resolve("config.yaml");
+  }
+
+  public Path metrics() {
+    return path.resolve("metrics.csv");
+  }
+
+  public Path tensorBoard() {
+    return path.resolve("tb");
+  }
+
+  public Path trace() {
+    return path.resolve("trace.json");
+  }
+
+  public CheckpointStore checkpoints() {
+    return new CheckpointStore(path.resolve("checkpoints"), FileOps.SYSTEM);
+  }
+}

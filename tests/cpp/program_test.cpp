@@ -1,0 +1,66 @@
+// Tests for cpp/program.cpp and cpp/program_cpu.cpp.
+#include "program.h"
+
+#include <gtest/gtest.h>
+
+#include "program_cpu.h"
+
+namespace millrace {
+namespace {
+
+GemmOp product(Operand a, Operand b, Operand c, int m, int n, int k) {
+  GemmOp op{};
+  op.m = m;
+  op.n = op.b_stride = op.c_stride = n;
+  op.k = op.a_stride = k;
+  op.a = a;
+  op.b = b;
+  op.c = c;
+  op.count = 1;
+  return op;
+}
+
+TEST(Program, RunsItsOpsInOrder) {
+  Workspace workspace;
+  const Operand a = workspace.add_floats("a", 4), b = workspace.add_floats("b", 4);
+  const Operand c = workspace.add_floats("c", 4);
+  Program program("twice", workspace);
+  program.record(product(a, b, c, 2, 2, 2));
+  program.record(product(c, c, b, 2, 2, 2));
+  workspace.allocate();
+  for (int i = 0; i < 4; ++i) workspace.floats(a)[i] = workspace.floats(b)[i] = i + 1.0f;
+  run_on_cpu(program, workspace, Arguments{});
+  const std::vector<float> square = {7, 10, 15, 22};  // of [1 2; 3 4]
+  EXPECT_EQ(std::vector<float>(workspace.floats(c), workspace.floats(c) + 4), square);
+  EXPECT_EQ(workspace.floats(b)[0], 7 * 7 + 10 * 15);
+  EXPECT_EQ(program.gemm_flops(), 32.0);
+}
+
+TEST(Program, RecordsKnowTheirSite) {
+  Workspace workspace;
+  const Operand a = workspace.add_floats("a", 4);
+  Program program("site", workspace);
+  program.record(product(a, a, a, 2, 2, 2));
+  const int line = __LINE__ - 1;
+  EXPECT_EQ(program.records()[0].site.line, line);
+  EXPECT_NE(std::string(program.records()[0].site.file).find("program_test.cpp"),
+            std::string::npos);
+  EXPECT_STREQ(kind_of(program.records()[0].op), "gemm");
+}
+
+TEST(Program, AnOperandBeyondItsCarrierIsRefusedWhenRecorded) {
+  Workspace workspace;
+  const Operand a = workspace.add_floats("a", 4);
+  Program program("beyond", workspace);
+  try {
+    program.record(product(a, a + 1, a, 2, 2, 2));
+    FAIL();
+  } catch (const Failure& failure) {
+    const std::string message = failure.what();
+    EXPECT_NE(message.find("gemm of program 'beyond'"), std::string::npos) << message;
+    EXPECT_NE(message.find("carrier 'a'"), std::string::npos) << message;
+  }
+}
+
+}  // namespace
+}  // namespace millrace

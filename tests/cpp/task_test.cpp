@@ -1,0 +1,131 @@
+// Tests for task.h: configuration, its errors, descriptions.
+#include "task.h"
+
+#include <gtest/gtest.h>
+
+#include "status.h"
+#include "task_fixture.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+
+json walk_flat(json more = json::object()) {
+  more["task"] = "g1_walk_flat";
+  return more;
+}
+
+std::string error_of(const json& config) {
+  try {
+    make_task(config, g1_model());
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Code::kInvalid);
+    return failure.what();
+  }
+  return "no error";
+}
+
+float weight_of(const Task& task, const std::string& name) {
+  for (size_t k = 0; k < task.reward_names.size(); ++k) {
+    if (task.reward_names[k] == name) return task.params.reward[k].weight;
+  }
+  return 0;
+}
+
+TEST(Task, WeightsAndParametersAreOverridden) {
+  const Task task = make_task(walk_flat({{"rewards",
+                                          {{"alive", {{"weight", 1.5}}},
+                                           {"feet_phase", {{"params", {{"scale", 0.008}}}}},
+                                           {"pose", {{"params", {{"hip_roll", 2.0}}}}},
+                                           {"penalty_feet_ori", {{"weight", 0}}}}}}),
+                              g1_model());
+  EXPECT_EQ(weight_of(task, "alive"), 1.5f);
+  EXPECT_EQ(weight_of(task, "pose"), -0.5f);
+  EXPECT_EQ(weight_of(task, "penalty_feet_ori"), 0.0f);
+  EXPECT_EQ(task.params.reward[task.params.reward_count - 2].params.value[0], 0.008f);
+  EXPECT_EQ(task.params.constants.pose_weight[1], 2.0f);
+  EXPECT_EQ(task.params.constants.pose_weight[7], 2.0f);
+  EXPECT_EQ(task.params.constants.pose_weight[2], 5.0f);
+}
+
+TEST(Task, BuiltInWeightsAreThePublishedOnes) {
+  const Task task = make_task(walk_flat(), g1_model());
+  const std::pair<const char*, float> expected[] = {
+      {"tracking_lin_vel", 2},      {"tracking_ang_vel", 1.5f},  {"penalty_ang_vel_xy", -1},
+      {"penalty_orientation", -10}, {"penalty_action_rate", -4}, {"pose", -0.5f},
+      {"penalty_feet_ori", -20},    {"feet_phase", 5},           {"alive", 10}};
+  for (const auto& [name, weight] : expected) EXPECT_EQ(weight_of(task, name), weight) << name;
+  EXPECT_EQ(task.reward_names.size(), 9u);
+}
+
+TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
+  EXPECT_EQ(error_of({{"task", "g1_walk_flot"}}),
+            "task: unknown task \"g1_walk_flot\"; did you mean \"g1_walk_flat\"? Allowed: "
+            "cartpole_swingup, g1_walk_flat");
+  EXPECT_NE(error_of(walk_flat({{"rewards", {{"trackin_lin_vel", json::object()}}}}))
+                .find("did you mean \"tracking_lin_vel\""),
+            std::string::npos);
+  EXPECT_EQ(error_of(walk_flat({{"rewards", {{"feet_phase", {{"params", {{"sigma", 1}}}}}}}})),
+            "rewards.feet_phase.params: unknown parameter \"sigma\"; did you mean \"scale\"? "
+            "Allowed: scale, swing_height, gate_speed");
+  EXPECT_EQ(error_of(walk_flat({{"rewards", {{"feet_phase", {{"params", {{"scale", 0}}}}}}}})),
+            "rewards.feet_phase.params.scale: 0.0 is outside of [1e-05, 10.0]");
+  EXPECT_EQ(error_of(walk_flat({{"rewards", {{"alive", {{"weight", "big"}}}}}})),
+            "rewards.alive.weight: expected a number, got \"big\"");
+  EXPECT_EQ(error_of(walk_flat({{"rewards", {{"alive", {{"wieght", 1}}}}}})),
+            "rewards.alive: unknown key \"wieght\"; did you mean \"weight\"? Allowed: params, "
+            "weight");
+  EXPECT_EQ(error_of(walk_flat({{"curriculum", {{"penalty", {{"rates", 1}}}}}})),
+            "curriculum.penalty: unknown parameter \"rates\"; did you mean \"rate\"? Allowed: "
+            "start, min, max, lower_length, upper_length, rate, window");
+  EXPECT_EQ(error_of(walk_flat({{"curriculum", {{"penalty", {{"min", 2}}}}}})),
+            "curriculum.penalty.min: the low bound 2.0 is above 1.0");
+  EXPECT_EQ(error_of(walk_flat({{"env", {{"events", {{"pushes", true}}}}}})),
+            "env.events: unknown event \"pushes\"; did you mean \"push\"? Allowed: push, gains");
+  EXPECT_EQ(error_of(walk_flat({{"env", {{"noise", "on"}}}})),
+            "env.noise: expected a number, got \"on\"");
+}
+
+TEST(Task, EveryBuiltInConfigurationShapeIsAccepted) {
+  const json config = {
+      {"task", "cartpole_swingup"},
+      {"env", {{"noise", true}, {"events", true}, {"model_file", nullptr}, {"num_envs", 16}}},
+      {"rewards", {{"upright", {{"weight", 50.0}}}}},
+      {"curriculum", {{"penalty", {{"enabled", false}, {"start", 1.0}, {"window", 1000}}}}}};
+  EXPECT_EQ(make_task(config, cartpole_model()).layout.width(), 2 * 5 + 1 + 3 + 2 * 5);
+}
+
+TEST(Task, SimSpecTakesTheUsersModel) {
+  EXPECT_EQ(sim_spec_of(walk_flat(), "/res").model_path, "/res/models/g1.xml");
+  const SimSpec sim = sim_spec_of(walk_flat({{"env", {{"model_file", "my/robot.xml"}}}}), "/res");
+  EXPECT_EQ(sim.model_path, "my/robot.xml");
+  EXPECT_EQ(sim.joint_names.size(), 29u);
+}
+
+TEST(Task, DescriptionsAgreeWithTheTasks) {
+  const json tasks = describe_tasks();
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0]["name"], "cartpole_swingup");
+  EXPECT_EQ(tasks[0]["observation_dim"], 5);
+  EXPECT_EQ(tasks[0]["action_dim"], 1);
+  EXPECT_EQ(tasks[1]["observation_dim"], 98);
+  EXPECT_EQ(tasks[1]["critic_dim"], 101);
+  EXPECT_EQ(tasks[1]["rewards"][0]["params"]["scale"], .25);
+  EXPECT_EQ(tasks[1]["observations"][2]["noise"], .01);
+  EXPECT_EQ(tasks[1]["terminations"][2]["truncates"], true);
+  EXPECT_EQ(tasks[1]["curriculum"][0]["params"]["upper_length"], 750);
+}
+
+TEST(Task, PlayCanBeClean) {
+  const Task task =
+      make_task(walk_flat({{"env", {{"noise", false}, {"events", false}}}}), g1_model());
+  for (int k = 0; k < task.params.observation.count; ++k) {
+    EXPECT_EQ(task.params.observation.slot[k].noise, 0.0f);
+  }
+  EXPECT_FALSE(task.params.push.enabled);
+  EXPECT_FALSE(task.reset.randomise_gains);
+}
+
+}  // namespace
+}  // namespace millrace

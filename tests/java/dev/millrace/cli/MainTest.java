@@ -1,0 +1,218 @@
+package dev.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.millrace.checkpoint.CheckpointException;
+import dev.millrace.checkpoint.FakeEngine;
+import dev.millrace.config.ConfigException;
+import dev.millrace.core.Json;
+import dev.millrace.core.NativeException;
+import dev.millrace.run.BadInputException;
+import dev.millrace.run.FakeCore;
+import dev.millrace.run.RunFailure;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+
+class MainTest {
+  @TempDir Path folder;
+  private final FakeCore core = new FakeCore();
+  private String out = "";
+  private String err = "";
+
+  private int run(String... args) {
+    ByteArrayOutputStream outBytes = new ByteArrayOutputStream();
+    ByteArrayOutputStream errBytes = new ByteArrayOutputStream();
+    int code =
+        Main.run(
+            args,
+            () -> core,
+            new PrintStream(outBytes, true, StandardCharsets.UTF_8),
+            new PrintStream(errBytes, true, StandardCharsets.UTF_8));
+    out = outBytes.toString(StandardCharsets.UTF_8);
+    err = errBytes.toString(StandardCharsets.UTF_8);
+    return code;
+  }
+
+  private void assertOneLine(int expected, String part, String... args) {
+    int code = run(args);
+    assertEquals(1, err.lines().count(), err);
+    assertTrue(err.contains(part), err);
+    assertEquals(expected, code);
+  }
+
+  private String path(String name) {
+    return folder.resolve(name).toString();
+  }
+
+  private int train(String name, String... more) {
+    List<String> args = new java.util.ArrayList<>();
+    args.addAll(List.of("train", "cartpole_swingup", "--out", path(name)));
+    args.addAll(List.of("-s", "run.max_ticks=20", "-s", "log.interval_ticks=10"));
+    args.addAll(List.of(more));
+    return run(args.toArray(String[]::new));
+  }
+
+  @Test
+  void failuresHaveTheirCodes() {
+    assertEquals(2, ExitCodes.of(new ConfigException("x")));
+    assertEquals(2, ExitCodes.of(new BadInputException("x")));
+    assertEquals(2, ExitCodes.of(new CheckpointException("x")));
+    assertEquals(2, ExitCodes.of(new IllegalArgumentException("x")));
+    assertEquals(2, ExitCodes.of(new IOException("x")));
+    assertEquals(4, ExitCodes.of(new RunFailure("x", null)));
+    assertEquals(4, ExitCodes.of(new NativeException("device", "x")));
+    assertEquals(1, ExitCodes.of(new IllegalStateException("x")));
+    assertEquals(1, ExitCodes.of(new NullPointerException()));
+  }
+
+  @Test
+  void everyCommandHelpsWithAnExample() {
+    for (String command :
+        List.of(
+            "train", "resume", "play", "preflight", "bench", "bench physics", "bench train",
+            "manifest", "manifest show", "manifest verify", "manifest diff", "tasks", "terms",
+            "config", "config show", "doctor")) {
+      String[] args = (command + " --help").split(" ");
+      assertEquals(0, run(args), command);
+      assertTrue(out.contains("Example"), command);
+      assertTrue(out.contains("  millrace " + command), command + out);
+    }
+    assertEquals(0, run("--help"));
+    assertTrue(out.contains("3   refused by preflight"));
+    assertEquals(0, run("--version"));
+  }
+
+  @Test
+  void usageErrorsAreOneLine() {
+    assertOneLine(2, "millrace train", "train");
+    assertOneLine(2, "--bogus", "train", "cartpole_swingup", "--bogus");
+    assertOneLine(2, "did you mean", "trian");
+    assertOneLine(2, "--seed", "train", "cartpole_swingup", "--seed", "x");
+    assertOneLine(2, "Missing required subcommand", "manifest");
+    assertOneLine(2, "Missing required subcommand");
+  }
+
+  @Test
+  void configurationErrorsAreOneLineAndLoseNothing() throws IOException {
+    assertOneLine(2, "learner.bach; did you", "train", "g1_walk_flat", "-s", "learner.bach=1");
+    assertOneLine(2, "no such file", "train", path("none.yaml"));
+    Path brackets = Files.writeString(folder.resolve("b.yaml"), "[".repeat(100_000));
+    assertOneLine(2, "nested deeper", "train", brackets.toString());
+    assertOneLine(2, "rewards.up: no such", "train", "g1_walk_flat", "-s", "rewards.up.weight=1");
+    Files.createDirectory(folder.resolve("there"));
+    assertOneLine(2, "exists already", "train", "g1_walk_flat", "--out", path("there"));
+    assertOneLine(2, "cannot create", "train", "g1_walk_flat", "--out", "/proc/none/run");
+    assertOneLine(2, "no such run directory", "resume", path("none"));
+    assertOneLine(2, "no run directory", "play", path("there"));
+    assertOneLine(2, "no such file", "manifest", "show", path("none"));
+    assertEquals(List.of(), core.opened);
+  }
+
+  @Test
+  void aRefusalIsCodeThreeAndWritesNothing() {
+    core.refuse("REPLAY_CAN_NEVER_START", "10 x 512 = 5,120 > 8 x 512 = 4,096");
+    assertEquals(3, train("refused"));
+    assertTrue(err.contains("REPLAY_CAN_NEVER_START replay: 10 x 512 = 5,120 > 8 x 512"), err);
+    assertFalse(Files.exists(folder.resolve("refused")));
+    assertEquals(3, run("preflight", "g1_walk_flat"));
+    assertTrue(out.contains("refused: this run would not start"), out);
+    assertEquals(3, run("preflight", "g1_walk_flat", "--json"));
+    assertEquals("REFUSED", Json.parse(out).path("findings").get(0).path("verdict").asString());
+  }
+
+  @Test
+  void trainResumePlayAndManifestWorkTogether() {
+    assertEquals(0, train("a"), () -> err);
+    assertTrue(out.contains("profile laptop (no GPU (cuda: not built))"), out);
+    assertEquals(0, run("manifest", "verify", path("a")), () -> out + err);
+    assertOneLine(2, "go on with --ticks N", "resume", path("a"));
+    assertEquals(0, run("resume", path("a"), "--ticks", "10"), () -> err);
+    assertTrue(out.contains("replay  "), out);
+    assertTrue(out.contains("absent"), out);
+    assertTrue(out.contains("the checkpoint holds no replay"), out);
+    assertEquals(0, run("resume", path("a"), "-s", "run.max_ticks=50", "--json"), () -> err);
+    JsonNode result = Json.parse(out);
+    assertEquals(50, result.path("ticks").asLong());
+    assertEquals(0, run("play", path("a"), "--episodes", "3", "--json"), () -> err);
+    assertEquals(3, Json.parse(out).path("episodes").size());
+    assertEquals(50, Json.parse(out).path("checkpoint_tick").asLong());
+    assertEquals(0, run("play", path("a"), "--checkpoint", "30"), () -> err);
+    assertTrue(out.contains("checkpoint of tick 30: mean return"), out);
+    assertOneLine(2, "no checkpoint of tick 7", "play", path("a"), "--checkpoint", "7");
+    assertEquals(0, run("manifest", "show", path("a"), "training.updates"));
+    assertEquals("100\n", out);
+    assertEquals(0, run("manifest", "show", path("a"), "replay"));
+    assertTrue(out.contains("host_bytes"), out);
+    assertOneLine(2, "has no nothing", "manifest", "show", path("a"), "nothing");
+    assertEquals(0, train("b"));
+    assertEquals(0, run("manifest", "diff", path("a"), path("b"), "--json"));
+    assertTrue(Json.parse(out).size() > 3);
+  }
+
+  @Test
+  void damageIsSkippedAndSaid() throws IOException {
+    train("a", "-s", "checkpoint.interval_ticks=10");
+    Path state = folder.resolve("a/checkpoints/tick-000000000020/state.safetensors");
+    Files.write(state, new byte[] {1, 2, 3});
+    assertEquals(0, run("resume", path("a")), () -> err);
+    assertTrue(out.contains("skipped tick-000000000020: "), out);
+    assertTrue(out.contains("at tick 10"), out);
+    assertEquals(0, run("manifest", "verify", path("a")), () -> out);
+    Files.write(state, new byte[] {1, 2, 3});
+    Files.write(
+        folder.resolve("a/checkpoints/tick-000000000010/checkpoint.json"), new byte[] {'{'});
+    assertOneLine(2, "no complete checkpoint", "resume", path("a"));
+  }
+
+  @Test
+  void aFailedRunIsCodeFour() {
+    core.engines = () -> new FakeEngine(1).failingAfter(5);
+    assertEquals(4, train("bad"));
+    assertEquals(
+        "millrace: the run failed in learner.update 5 on learner: the fake engine broke",
+        err.strip());
+    assertEquals(0, run("manifest", "verify", path("bad")), () -> out);
+    assertEquals(4, train("bad2", "--verbose"));
+    assertTrue(err.contains("\tat dev.millrace."), err);
+  }
+
+  @Test
+  void tablesAreTextOrJson() {
+    for (String command :
+        List.of("tasks", "tasks g1_walk_flat", "terms", "terms alive", "terms --kind reward",
+            "doctor", "config show g1_walk_flat", "preflight g1_walk_flat", "bench physics",
+            "bench train g1_walk_flat")) {
+      assertEquals(0, run(command.split(" ")), () -> command + err);
+      assertFalse(out.isBlank());
+      assertEquals(0, run((command + " --json").split(" ")), command);
+      Json.parse(out);
+    }
+    assertOneLine(2, "did you mean \"g1_walk_flat\"?", "tasks", "g1_walk_fla");
+    assertOneLine(2, "did you mean \"alive\"?", "terms", "alife");
+    assertOneLine(2, "did you mean \"reward\"?", "terms", "--kind", "rewards");
+  }
+
+  @Test
+  void aTableAlignsNumbersToTheRight() {
+    Table table = new Table("name", "bytes", "share").row("a", 1234567, 0.5).row("bb", 7, null);
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    table.print(new PrintStream(bytes, true, StandardCharsets.UTF_8));
+    assertEquals(
+        "name      bytes  share\na     1,234,567  0.500\nbb            7      -\n",
+        bytes.toString(StandardCharsets.UTF_8));
+    assertEquals(
+        "[{\"name\":\"a\",\"bytes\":1234567,\"share\":0.5},"
+            + "{\"name\":\"bb\",\"bytes\":7,\"share\":null}]",
+        Json.write(table.json()));
+  }
+}

@@ -1,0 +1,197 @@
+package dev.millrace.config;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.millrace.config.ConfigLoader.Gpu;
+import dev.millrace.config.ConfigLoader.Resolved;
+import dev.millrace.config.RunConfig.Profile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ConfigLoaderTest {
+  private static final Gpu NONE = new Gpu(false, "no GPU");
+
+  @TempDir Path folder;
+
+  private static Resolved load(String name, String... overrides) {
+    return ConfigLoader.load(name, List.of(overrides), () -> NONE);
+  }
+
+  private static String error(String name, String... overrides) {
+    String message =
+        assertThrows(ConfigException.class, () -> load(name, overrides)).getMessage();
+    assertEquals(1, message.lines().count(), message);
+    return message;
+  }
+
+  private String file(String text) throws Exception {
+    return Files.writeString(folder.resolve("mine.yaml"), text).toString();
+  }
+
+  @Test
+  void autoIsLaptopExactlyWithoutGpu() {
+    Resolved laptop = load("g1_walk_flat");
+    assertEquals(Profile.LAPTOP, laptop.config().profile());
+    assertEquals(Profile.AUTO, laptop.requested());
+    assertEquals(128, laptop.config().env().numEnvs());
+    Resolved full =
+        ConfigLoader.load("g1_walk_flat", List.of(), () -> new Gpu(true, "cuda is available"));
+    assertEquals(Profile.FULL, full.config().profile());
+    assertEquals(2048, full.config().env().numEnvs());
+    assertEquals(8192, full.config().learner().batch());
+    assertEquals("cuda is available", full.profileReason());
+  }
+
+  @Test
+  void everyBuiltInResolvesInEveryProfileAndRoundTrips() throws Exception {
+    for (String name : ConfigLoader.BUILT_IN) {
+      for (String profile : List.of("full", "laptop")) {
+        RunConfig config = load(name, "profile=" + profile).config();
+        Path file = folder.resolve(name + ".yaml");
+        Files.writeString(file, YamlWriter.write(config));
+        assertEquals(config, ConfigLoader.reload(file, List.of()), name);
+        assertEquals(config, load(file.toString()).config(), name);
+      }
+    }
+  }
+
+  @Test
+  void laterLayersWin() throws Exception {
+    String mine =
+        file(
+            "task: g1_walk_flat\nlearner: {batch: 1000}\nrewards: {alive: {weight: 3}}\n"
+                + "profiles: {laptop: {learner: {tau: 0.5}}}\n");
+    RunConfig config = load(mine, "learner.gamma=0.9", "rewards.alive.params.x=2").config();
+    assertEquals(1000, config.learner().batch());
+    assertEquals(0.5, config.learner().tau());
+    assertEquals(0.9, config.learner().gamma());
+    assertEquals(3, config.learner().updatesPerTick());
+    assertEquals(new RunConfig.Reward(3, Map.of("x", 2.0)), config.rewards().get("alive"));
+    assertEquals(2.0, config.rewards().get("tracking_lin_vel").weight());
+  }
+
+  @Test
+  void numbersAreStrict() throws Exception {
+    assertEquals(1e-4, load("g1_walk_flat", "learner.actor_lr=1e-4").config().learner().actorLr());
+    String mine = file("task: g1_walk_flat\nlearner: {actor_lr: 1e-4, critic_lr: 2}\n");
+    assertEquals(1e-4, load(mine).config().learner().actorLr());
+    assertEquals(2, load(mine).config().learner().criticLr());
+    assertEquals(
+        "-s learner.actor_lr=1e-4x: learner.actor_lr: expected a finite number, got \"1e-4x\"",
+        error("g1_walk_flat", "learner.actor_lr=1e-4x"));
+    String bad = file("task: g1_walk_flat\nlearner:\n  actor_lr: 1e-4x\n");
+    assertEquals(
+        bad + ":3:13: learner.actor_lr: expected a finite number, got \"1e-4x\"", error(bad));
+    for (String value : List.of(".inf", "-.inf", ".nan", "1e999", "", "[1]", "true")) {
+      assertTrue(error("g1_walk_flat", "learner.tau=" + value).contains("learner.tau"), value);
+    }
+    for (String value : List.of("abc", "1.5", "1e3", "9999999999", "0", "-1", "true", "{a: 1}")) {
+      assertTrue(error("g1_walk_flat", "learner.batch=" + value).contains("learner.batch"), value);
+    }
+    assertTrue(
+        error("g1_walk_flat", "learner.batch=abc")
+            .endsWith("learner.batch: expected an integer, got \"abc\""));
+    assertEquals(255, load("g1_walk_flat", "learner.batch=0xFF").config().learner().batch());
+  }
+
+  @Test
+  void unknownKeysNameThePlaceThePathAndTheNearest() throws Exception {
+    String mine = file("task: g1_walk_flat\nlearner:\n  bach: 7\n");
+    assertEquals(
+        mine + ":3:9: unknown key learner.bach; did you mean \"batch\"?", error(mine));
+    assertEquals(
+        "-s repaly.capacity_rows=1: unknown key repaly; did you mean \"replay\"?",
+        error("g1_walk_flat", "repaly.capacity_rows=1"));
+    assertTrue(error("g1_walk_flat", "env.zzzzzzzz=1").contains("; known: num_envs, threads"));
+    assertTrue(error(file("task: g1_walk_falt\n")).contains("did you mean \"g1_walk_flat\"?"));
+    assertTrue(error("g1_walk_falt").contains("did you mean \"g1_walk_flat\"?"));
+    assertTrue(error(file("seed: 1\n")).endsWith("task is missing"));
+    assertTrue(error(file("task: g1_walk_flat\nalgo: ppo\n")).contains("has no \"ppo\""));
+    assertTrue(
+        error(file("task: g1_walk_flat\nprofiles: {latpop: {}}\n"))
+            .contains("profiles.latpop; did you mean \"laptop\"?"));
+  }
+
+  @Test
+  void wrongTypesSayWhatIsExpected() throws Exception {
+    assertTrue(
+        error("g1_walk_flat", "device=gpu").endsWith("expected one of auto, cpu, cuda, metal, got \"gpu\""));
+    assertTrue(error("g1_walk_flat", "env.noise=1").endsWith("expected true or false, got 1"));
+    assertTrue(error("g1_walk_flat", "profile=big").contains("auto, full, laptop"));
+    assertTrue(error("g1_walk_flat", "learner=3").contains("expected a group of keys, got 3"));
+    assertTrue(error("g1_walk_flat", "seed=-1").contains("at least 0, got -1"));
+    assertTrue(error("g1_walk_flat", "learner").contains("expected key.path=value"));
+    assertTrue(error("g1_walk_flat", "a..b=1").contains("is no key path"));
+    assertTrue(error("g1_walk_flat", "env.threads=none").contains("an integer or auto"));
+    assertEquals(3, load("g1_walk_flat", "env.threads=3").config().env().threads().count());
+    assertEquals(
+        Threads.AUTO, load("g1_walk_flat", "env.threads=auto").config().env().threads());
+  }
+
+  @Test
+  void depthZeroIsLeftToThePreflight() {
+    assertEquals(
+        0, load("g1_walk_flat", "replay.ingress_depth=0").config().replay().ingressDepth());
+  }
+
+  @Test
+  void aModelStandsRelativeToTheFileThatNamesIt() throws Exception {
+    String mine = file("task: g1_walk_flat\nenv: {model_file: sub/robot.xml}\n");
+    assertEquals(
+        folder.resolve("sub/robot.xml").toString(), load(mine).config().env().modelFile());
+    String here = load(mine, "env.model_file=robot.xml").config().env().modelFile();
+    assertEquals(Path.of("robot.xml").toAbsolutePath().toString(), here);
+  }
+
+  @Test
+  void aResumedRunMayChangeItsLimitsOnly() throws Exception {
+    Path file = folder.resolve("config.yaml");
+    Files.writeString(file, YamlWriter.write(load("cartpole_swingup").config()));
+    RunConfig config = ConfigLoader.reload(file, List.of("run.max_ticks=7"));
+    assertEquals(7, config.run().maxTicks());
+    assertThrows(
+        ConfigException.class, () -> ConfigLoader.reload(file, List.of("learner.batch=8")));
+    Files.writeString(file, "task: x\n");
+    ConfigException e =
+        assertThrows(ConfigException.class, () -> ConfigLoader.reload(file, List.of()));
+    assertTrue(e.getMessage().endsWith("algo is missing"), e.getMessage());
+  }
+
+  @Test
+  void rewardTermsMustExist() {
+    Map<String, List<String>> terms = Map.of("alive", List.of(), "pose", List.of("scale"));
+    RunConfig config = load("cartpole_swingup").config();
+    String message =
+        assertThrows(ConfigException.class, () -> TermCheck.check(config, terms)).getMessage();
+    assertTrue(message.startsWith("rewards." + config.rewards().keySet().iterator().next()));
+    Resolved typo = load("g1_walk_flat", "rewards.alve.weight=1");
+    List<String> none = List.of();
+    Map<String, List<String>> all = new java.util.HashMap<>();
+    typo.config().rewards().keySet().forEach(name -> all.put(name, none));
+    all.remove("alve");
+    message =
+        assertThrows(ConfigException.class, () -> TermCheck.check(typo.config(), all))
+            .getMessage();
+    assertEquals("rewards.alve: no such reward term; did you mean \"alive\"?", message);
+    RunConfig param = load("g1_walk_flat", "rewards.alive.params.x=1").config();
+    message =
+        assertThrows(ConfigException.class, () -> TermCheck.check(param, all)).getMessage();
+    assertEquals("rewards.alive.params.x: no such parameter; it has none", message);
+  }
+
+  @Test
+  void theNearestNameIsFoundByEditDistance() {
+    assertEquals(0, Nearest.distance("abc", "abc"));
+    assertEquals(1, Nearest.distance("abc", "acb"));
+    assertEquals(3, Nearest.distance("kitten", "sitting"));
+    assertEquals("batch", Nearest.of("batc", List.of("tau", "batch")).orElseThrow());
+    assertFalse(Nearest.of("zzzz", List.of("tau", "batch")).isPresent());
+  }
+}

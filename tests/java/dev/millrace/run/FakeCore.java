@@ -1,0 +1,95 @@
+package dev.millrace.run;
+
+import dev.millrace.checkpoint.FakeEngine;
+import dev.millrace.core.Core;
+import dev.millrace.core.Engine;
+import dev.millrace.core.Json;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.node.ArrayNode;
+import tools.jackson.databind.node.ObjectNode;
+
+/** A core whose answers a test sets; what it was asked is kept. */
+public final class FakeCore implements Core {
+  public Supplier<FakeEngine> engines = () -> new FakeEngine(1);
+  public final ArrayNode findings = Json.object().putArray("findings");
+  public final List<ObjectNode> opened = new ArrayList<>();
+  public FakeEngine last;
+
+  public FakeCore refuse(String id, String reason) {
+    findings
+        .addObject()
+        .put("id", id)
+        .put("verdict", "REFUSED")
+        .put("subject", "replay")
+        .put("reason", reason)
+        .put("hint", "");
+    return this;
+  }
+
+  @Override
+  public JsonNode describe() {
+    ObjectNode root = Json.object().put("version", "fake").put("compiler", "none");
+    root.put("blas", "none").put("cores", 2);
+    root.putObject("mujoco").put("compiled", "2.2.2").put("loaded", "2.2.2");
+    root.putObject("memory").put("available_bytes", 8L << 30).put("source", "test");
+    ArrayNode backends = root.putArray("backends");
+    backends.addObject().put("name", "cpu").put("available", true).put("device", "2 cores");
+    backends.addObject().put("name", "cuda").put("available", false).put("reason", "not built");
+    ArrayNode tasks = root.putArray("tasks");
+    for (String name : List.of("cartpole_swingup", "g1_walk_flat")) {
+      ObjectNode task = tasks.addObject().put("name", name).put("algo", "fastsac");
+      task.put("summary", "A task.").put("observation_dim", 5).put("tick_seconds", 0.02);
+      task.putArray("rewards").addObject().put("term", "alive").put("weight", 1.0);
+    }
+    ArrayNode terms = root.putArray("terms");
+    for (String name :
+        List.of(
+            "upright",
+            "tracking_lin_vel",
+            "tracking_ang_vel",
+            "penalty_ang_vel_xy",
+            "penalty_orientation",
+            "penalty_action_rate",
+            "pose",
+            "penalty_feet_ori",
+            "feet_phase",
+            "alive")) {
+      ObjectNode term = terms.addObject().put("name", name).put("kind", "reward");
+      term.put("unit", "1").put("summary", "A reward.");
+      term.putArray("params").addObject().put("name", "scale").put("default", 0.25);
+    }
+    return root;
+  }
+
+  @Override
+  public JsonNode preflight(ObjectNode config) {
+    ObjectNode root = Json.object();
+    root.set("findings", findings);
+    root.putObject("device")
+        .put("requested", "auto")
+        .put("effective", "cpu")
+        .put("reason", "cuda: not built");
+    ObjectNode host = root.putObject("budget").putObject("host");
+    host.putArray("items").addObject().put("name", "slots").put("bytes", 224).put("formula", "f");
+    host.put("total_bytes", 224).put("limit_bytes", 1000).put("free_bytes", 2000);
+    return root;
+  }
+
+  @Override
+  public Engine open(ObjectNode config) {
+    opened.add(config);
+    last = engines.get();
+    return last;
+  }
+
+  @Override
+  public JsonNode bench(ObjectNode request) {
+    ObjectNode report = Json.object().put("ratio", 0.97);
+    report.putArray("rounds").addObject().put("ours_ms", 1.5).put("bare_ms", 1.4);
+    report.set("request", request);
+    return report;
+  }
+}

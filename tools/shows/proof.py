@@ -8,6 +8,7 @@ import re
 import resource
 import shutil
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ class Result:
     out: str
     err: str
     seconds: float
+    peak_bytes: int  # of this process, or of the largest one that it waited for
 
     def json(self):
         return json.loads(self.out)
@@ -53,10 +55,16 @@ class Proof:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit_file_bytes, limit_file_bytes))
 
         begun = time.monotonic()
-        done = subprocess.run([str(part) for part in command], cwd=cwd, text=True,
-                              capture_output=True, preexec_fn=limit, check=False,
-                              env={**os.environ, **(env or {})})
-        return Result(done.returncode, done.stdout, done.stderr, time.monotonic() - begun)
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            process = subprocess.Popen([str(part) for part in command], cwd=cwd, stdout=out,
+                                       stderr=err, preexec_fn=limit,
+                                       env={**os.environ, **(env or {})})
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            out.seek(0)
+            err.seek(0)
+            return Result(process.returncode, out.read(), err.read(), time.monotonic() - begun,
+                          usage.ru_maxrss * 1024)
 
     def must_run(self, *command, **options):
         """Runs a command that has to succeed: what it said is shown when it does not."""

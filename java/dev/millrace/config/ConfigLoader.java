@@ -63,13 +63,11 @@ public final class ConfigLoader {
     }
     merged = merged.overlay(over);
     Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
-    entries.put(
-        "profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
+    entries.put("profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
     if (entries.get("env") instanceof Mapping env) {
       entries.put("env", withModelPath(env, nameOrFile));
     }
-    RunConfig config =
-        RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
+    RunConfig config = RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
     return new Resolved(config, requested, reason);
   }
 

@@ -13,6 +13,15 @@ namespace {
 constexpr u32 kActorTensors = 0;
 constexpr u32 kCriticTensors = 1024;
 
+size_t bytes_of(const FastSacPrograms& programs) {
+  size_t total = programs.workspace.bytes();
+  if (programs.spec.observation_normalizer) {
+    total += Normalizer(programs.layout.observation_dim).bytes() +
+             Normalizer(programs.layout.critic_dim).bytes();
+  }
+  return total;
+}
+
 }  // namespace
 
 LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
@@ -45,11 +54,7 @@ LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
 }
 
 size_t LearnerFastSac::bytes_needed(const LearnerSpec& spec, const RowLayout& layout) {
-  size_t total = FastSacPrograms(spec, layout).workspace.bytes();
-  if (spec.observation_normalizer) {
-    total += Normalizer(layout.observation_dim).bytes() + Normalizer(layout.critic_dim).bytes();
-  }
-  return total;
+  return bytes_of(FastSacPrograms(spec, layout));
 }
 
 void LearnerFastSac::write_mirror(const FastSacPrograms::Mirror& to, const MirrorColumns& from,
@@ -160,6 +165,6 @@ void LearnerFastSac::state_restored() {
   if (observation_normalizer_) write_normalizers();
 }
 
-size_t LearnerFastSac::bytes() const { return bytes_needed(programs_.spec, programs_.layout); }
+size_t LearnerFastSac::bytes() const { return bytes_of(programs_); }
 
 }  // namespace millrace

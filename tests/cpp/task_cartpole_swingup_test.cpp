@@ -24,7 +24,7 @@ struct Cart {
         task(make_task(config, physics.model())),
         update(task, physics.state_view(), envs, 2),
         rows(static_cast<size_t>(envs * task.layout.width())) {
-    update.initial_reset(physics);
+    update.start_episodes(physics, true);
   }
   const float* next_observation(int env) const {
     return rows.data() + env * task.layout.width() + task.layout.next_observation();

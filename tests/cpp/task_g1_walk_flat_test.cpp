@@ -28,7 +28,7 @@ struct Robot {
         task(make_task(config, physics.model())),
         update(task, physics.state_view(), envs, 2),
         rows(static_cast<size_t>(envs * task.layout.width())) {
-    update.initial_reset(physics);
+    update.start_episodes(physics, true);
   }
 };
 

@@ -233,7 +233,7 @@ TEST(Terms, AgreeWithTheReferenceOnARollout) {
   PhysicsMujoco physics(spec, kEnvs, pool);
   const Task task = make_task(config, physics.model());
   UpdateStep update(task, physics.state_view(), kEnvs, 21);
-  update.initial_reset(physics);
+  update.start_episodes(physics, true);
   std::vector<float> rows(static_cast<size_t>(kEnvs * task.layout.width()));
   int ended = 0;
   for (uint64_t tick = 0; tick < 100; ++tick) {

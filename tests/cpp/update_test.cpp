@@ -29,7 +29,7 @@ struct Rig {
       : task(make_task(config, g1_model())), sim(g1_model(), true, num_envs, 9), envs(num_envs) {
     update = std::make_unique<UpdateStep>(task, sim.state_view(), num_envs, seed);
     rows.assign(static_cast<size_t>(num_envs * task.layout.width()), kNaN);
-    update->initial_reset(sim);
+    update->start_episodes(sim, true);
     for (int env = 0; env < num_envs; ++env) counter(kStep, env) = 0;
   }
 
@@ -315,7 +315,7 @@ TEST(Update, FirstEpisodesAreDesynchronisedAndLeftOut) {
   const Task task = make_task({{"task", "g1_walk_flat"}}, g1_model());
   RandomSim sim(g1_model(), true, 200, 9);
   UpdateStep update(task, sim.state_view(), 200, 1);
-  update.initial_reset(sim);
+  update.start_episodes(sim, true);
   double mean = 0;
   for (int env = 0; env < 200; ++env) {
     const int start = counter_of(update.state().counter[kStep], env);

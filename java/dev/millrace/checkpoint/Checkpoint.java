@@ -143,8 +143,7 @@ public final class Checkpoint implements AutoCloseable {
       boolean restored = !tensor.replay() || info.hasReplay();
       Part before = parts.getOrDefault(name, new Part(name, 0, 0, restored));
       parts.put(
-          name,
-          new Part(name, before.tensors() + 1, before.bytes() + tensor.bytes(), restored));
+          name, new Part(name, before.tensors() + 1, before.bytes() + tensor.bytes(), restored));
     }
     return List.copyOf(parts.values());
   }

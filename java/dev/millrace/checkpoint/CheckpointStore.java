@@ -63,8 +63,7 @@ public final class CheckpointStore {
     }
   }
 
-  private void build(
-      Path target, Engine engine, CheckpointInfo.Progress at, boolean withReplay)
+  private void build(Path target, Engine engine, CheckpointInfo.Progress at, boolean withReplay)
       throws IOException {
     Path work = folder.resolve(PARTIAL + target.getFileName());
     ops.createFolder(work);
@@ -87,8 +86,7 @@ public final class CheckpointStore {
       }
       List<Tensor> part = tensors.stream().filter(each -> each.replay() == replay).toList();
       files.put(
-          name,
-          SafetensorsWriter.write(ops, work.resolve(name), part, engine::read, chunk()));
+          name, SafetensorsWriter.write(ops, work.resolve(name), part, engine::read, chunk()));
     }
     Path info = work.resolve(INFO);
     try (FileChannel channel = ops.create(info)) {

@@ -42,8 +42,7 @@ final class SafetensorsHeader {
     if (padded > LIMIT_BYTES) {
       throw new CheckpointException("the tensor list is larger than the format allows");
     }
-    ByteBuffer header =
-        ByteBuffer.allocate(LENGTH_BYTES + padded).order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer header = ByteBuffer.allocate(LENGTH_BYTES + padded).order(ByteOrder.LITTLE_ENDIAN);
     header.putLong(padded).put(json);
     while (header.hasRemaining()) {
       header.put((byte) ' ');

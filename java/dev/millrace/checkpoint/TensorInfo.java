@@ -46,7 +46,9 @@ public record TensorInfo(String name, DType dtype, List<Long> shape, long begin,
     }
   }
 
-  /** Elements times their size; throws {@link CheckpointException} if that is no sensible number. */
+  /**
+   * Elements times their size; throws {@link CheckpointException} if that is no sensible number.
+   */
   static long bytes(DType dtype, List<Long> shape) {
     long bytes = dtype.bytes();
     try {

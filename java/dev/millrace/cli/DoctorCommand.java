@@ -42,7 +42,10 @@ final class DoctorCommand implements Callable<Integer> {
     row(
         Runtime.version().feature() >= 17,
         "system",
-        System.getProperty("os.name") + " " + System.getProperty("os.version") + " "
+        System.getProperty("os.name")
+            + " "
+            + System.getProperty("os.version")
+            + " "
             + System.getProperty("os.arch"));
     folder("current folder", Path.of(""));
     folder("temporary folder", Path.of(System.getProperty("java.io.tmpdir")));

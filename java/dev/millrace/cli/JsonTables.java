@@ -38,7 +38,8 @@ final class JsonTables {
 
   private static void flatten(String key, JsonNode value, Table table) {
     if (value.isObject() && !value.isEmpty()) {
-      value.properties()
+      value
+          .properties()
           .forEach(each -> flatten(key + "." + each.getKey(), each.getValue(), table));
     } else {
       table.row(key, Reports.cell(value));

@@ -72,8 +72,7 @@ final class PlayCommand implements Callable<Integer> {
       throw new BadInputException("--seed " + seed + ": expected at least 0");
     }
     try (Checkpoint checkpoint = checkpoint(directory)) {
-      Play.Report report =
-          Play.run(context.core(), config, checkpoint, episodes, clean, playSeed);
+      Play.Report report = Play.run(context.core(), config, checkpoint, episodes, clean, playSeed);
       print(report);
     }
     return ExitCodes.OK;

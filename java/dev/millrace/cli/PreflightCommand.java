@@ -62,7 +62,9 @@ final class PreflightCommand implements Callable<Integer> {
   }
 
   private void print(Resolved resolved, PreflightReport report) {
-    context.out().printf("profile %s (%s)%n", resolved.config().profile(), resolved.profileReason());
+    context
+        .out()
+        .printf("profile %s (%s)%n", resolved.config().profile(), resolved.profileReason());
     JsonNode device = report.facts().path("device");
     context
         .out()

@@ -117,7 +117,9 @@ final class ResumeCommand implements Callable<Integer> {
     boolean secondsDone = limits.maxSeconds() > 0 && seconds >= limits.maxSeconds();
     if (ticksDone || secondsDone) {
       throw new BadInputException(
-          run + ": nothing left to do: the run reached its limit at tick " + tick
+          run
+              + ": nothing left to do: the run reached its limit at tick "
+              + tick
               + "; go on with --ticks N");
     }
     return config;

@@ -52,8 +52,7 @@ final class Table {
     rows.forEach(row -> printLine(out, row, widths, right));
   }
 
-  private static void printLine(
-      PrintStream out, List<?> cells, int[] widths, boolean[] right) {
+  private static void printLine(PrintStream out, List<?> cells, int[] widths, boolean[] right) {
     StringBuilder line = new StringBuilder();
     for (int c = 0; c < widths.length; c++) {
       String text = text(cells.get(c));

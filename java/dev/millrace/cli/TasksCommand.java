@@ -20,13 +20,7 @@ import tools.jackson.databind.JsonNode;
 final class TasksCommand implements Callable<Integer> {
   private static final List<String> PARTS =
       List.of(
-          "observations",
-          "critic",
-          "rewards",
-          "terminations",
-          "commands",
-          "events",
-          "curriculum");
+          "observations", "critic", "rewards", "terminations", "commands", "events", "curriculum");
 
   private final Context context;
 

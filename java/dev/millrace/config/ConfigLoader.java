@@ -57,19 +57,14 @@ public final class ConfigLoader {
       reason = found.reason();
     }
 
-    Mapping merged = withProfile(base, effective);
-    if (given != base) {
-      merged = merged.overlay(withProfile(given, effective));
-    }
-    merged = merged.overlay(over);
+    Mapping merged =
+        withProfile(base, effective).overlay(withProfile(given, effective)).overlay(over);
     Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
-    entries.put(
-        "profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
+    entries.put("profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
     if (entries.get("env") instanceof Mapping env) {
       entries.put("env", withModelPath(env, nameOrFile));
     }
-    RunConfig config =
-        RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
+    RunConfig config = RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
     return new Resolved(config, requested, reason);
   }
 

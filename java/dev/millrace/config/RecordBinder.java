@@ -211,11 +211,12 @@ final class RecordBinder {
     if (node instanceof Mapping) {
       got = "a group of keys";
     } else if (node instanceof Scalar scalar) {
-      got = switch (scalar.kind()) {
-        case NULL -> "nothing";
-        case TEXT -> "\"" + scalar.text() + "\"";
-        default -> scalar.text();
-      };
+      got =
+          switch (scalar.kind()) {
+            case NULL -> "nothing";
+            case TEXT -> "\"" + scalar.text() + "\"";
+            default -> scalar.text();
+          };
     }
     return new ConfigException(
         node.position() + ": " + path + ": expected " + expected + ", got " + got);

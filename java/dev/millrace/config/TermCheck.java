@@ -27,8 +27,7 @@ public final class TermCheck {
               }
               for (String param : reward.params().keySet()) {
                 if (!params.contains(param)) {
-                  String hint =
-                      params.isEmpty() ? "; it has none" : Nearest.hint(param, params);
+                  String hint = params.isEmpty() ? "; it has none" : Nearest.hint(param, params);
                   throw new ConfigException(
                       "rewards." + name + ".params." + param + ": no such parameter" + hint);
                 }

@@ -10,7 +10,8 @@ import tools.jackson.databind.JsonNode;
  */
 public interface Engine extends AutoCloseable {
   /** One tensor of a checkpoint, by its place in {@link #tensors()}. */
-  record Tensor(int index, String name, String dtype, List<Long> shape, long bytes, boolean replay) {}
+  record Tensor(
+      int index, String name, String dtype, List<Long> shape, long bytes, boolean replay) {}
 
   /** Carriers, rng, replay, budget, physics, threads, graphs. */
   JsonNode facts();

@@ -6,8 +6,8 @@ import java.nio.ByteBuffer;
  * The only class with native methods. Control crosses as JSON text, at most once per log interval;
  * bulk data (checkpoint tensors) crosses as direct buffers. Native code never calls up.
  *
- * <p>Threads: the thread that opens a run is its owner; only {@link #stop} and {@link #error} may be
- * called from another one. A stale or foreign handle is an {@link IllegalStateException}.
+ * <p>Threads: the thread that opens a run is its owner; only {@link #stop} and {@link #error} may
+ * be called from another one. A stale or foreign handle is an {@link IllegalStateException}.
  *
  * <p>Errors: bad input is an {@link IllegalArgumentException} with one line; everything else that
  * native code reports is a {@link NativeException}.
@@ -26,10 +26,10 @@ final class NativeCore {
   static native String describe();
 
   /**
-   * All findings for a resolved configuration, before any large allocation: {@code
-   * {findings:[{id, verdict, subject, reason, hint}], budget:{host:{items:[{name, bytes, formula}],
-   * total_bytes, free_bytes, limit_bytes}, device:{…}}, device:{requested, effective, reason},
-   * threads, task:{…}}}.
+   * All findings for a resolved configuration, before any large allocation: {@code {findings:[{id,
+   * verdict, subject, reason, hint}], budget:{host:{items:[{name, bytes, formula}], total_bytes,
+   * free_bytes, limit_bytes}, device:{…}}, device:{requested, effective, reason}, threads,
+   * task:{…}}}.
    */
   static native String preflight(String config);
 
@@ -39,7 +39,9 @@ final class NativeCore {
    */
   static native long open(String config);
 
-  /** Static facts of an open run: {@code {carriers, rng, replay, budget, physics, threads, graphs}}. */
+  /**
+   * Static facts of an open run: {@code {carriers, rng, replay, budget, physics, threads, graphs}}.
+   */
   static native String facts(long run);
 
   /**
@@ -67,7 +69,9 @@ final class NativeCore {
   /** {@code {kind:"physics"|"train", …}} to a JSON report with every run. */
   static native String bench(String request);
 
-  /** The first error of a run: {@code {operation, sequence, thread, code, message, later}} or null. */
+  /**
+   * The first error of a run: {@code {operation, sequence, thread, code, message, later}} or null.
+   */
   static native String error(long run);
 
   /** Stops the threads and frees everything; closing twice is an IllegalStateException. */

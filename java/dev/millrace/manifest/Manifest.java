@@ -91,8 +91,7 @@ public final class Manifest {
     } catch (IOException e) {
       throw FileErrors.cannot("list the artifacts of", directory, e);
     }
-    AtomicFile.write(
-        FileOps.SYSTEM, directory.resolve(Artifacts.MANIFEST), Json.prettyBytes(root));
+    AtomicFile.write(FileOps.SYSTEM, directory.resolve(Artifacts.MANIFEST), Json.prettyBytes(root));
   }
 
   /** Every place where two manifests differ, as {@code path: a | b}. */
@@ -117,8 +116,7 @@ public final class Manifest {
         compare(path + "[" + i + "]", a.get(i), b.get(i), out);
       }
     } else if (a == null || !a.equals(b)) {
-      out.add(
-          new Difference(path, a == null ? "" : a.toString(), b == null ? "" : b.toString()));
+      out.add(new Difference(path, a == null ? "" : a.toString(), b == null ? "" : b.toString()));
     }
   }
 }

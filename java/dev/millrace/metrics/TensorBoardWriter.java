@@ -48,8 +48,8 @@ public final class TensorBoardWriter implements AutoCloseable {
   }
 
   /**
-   * Starts a new events file in the folder; what older files say from {@code firstTick} on no longer
-   * counts.
+   * Starts a new events file in the folder; what older files say from {@code firstTick} on no
+   * longer counts.
    */
   public static TensorBoardWriter create(Path folder, long firstTick) throws IOException {
     Files.createDirectories(folder);

@@ -63,15 +63,26 @@ final class LiveProgress implements Progress {
   static List<String> lines(Status status) {
     String limit = status.maxTicks() > 0 ? " of " + Figures.count(status.maxTicks()) : "";
     return List.of(
-        status.task() + "  [" + Figures.bar(status.fraction(), BAR_WIDTH) + "]  "
+        status.task()
+            + "  ["
+            + Figures.bar(status.fraction(), BAR_WIDTH)
+            + "]  "
             + Figures.percent(status.fraction()),
         "  tick            " + Figures.count(status.tick()) + limit,
-        "  time            " + Figures.duration(status.seconds())
-            + "   eta " + Figures.duration(status.secondsLeft()),
-        "  env steps       " + Figures.count(status.envSteps())
-            + "   " + Figures.rate(status.envStepsPerSecond()) + "/s",
-        "  updates         " + Figures.count(status.updates())
-            + "   " + Figures.rate(status.updatesPerSecond()) + "/s",
+        "  time            "
+            + Figures.duration(status.seconds())
+            + "   eta "
+            + Figures.duration(status.secondsLeft()),
+        "  env steps       "
+            + Figures.count(status.envSteps())
+            + "   "
+            + Figures.rate(status.envStepsPerSecond())
+            + "/s",
+        "  updates         "
+            + Figures.count(status.updates())
+            + "   "
+            + Figures.rate(status.updatesPerSecond())
+            + "/s",
         "  return          " + Figures.value(status.returnMean()),
         "  episode length  " + Figures.value(status.episodeLengthMean()),
         "  replay          " + Figures.percent(status.replayFill()) + " full",

@@ -26,8 +26,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * One run from the preflight to the manifest. Used once, on one thread; a failure at any point after
- * the directory exists leaves a manifest that names the first error.
+ * One run from the preflight to the manifest. Used once, on one thread; a failure at any point
+ * after the directory exists leaves a manifest that names the first error.
  */
 public final class Run {
   private final Core core;
@@ -201,7 +201,9 @@ public final class Run {
     }
   }
 
-  /** Writes the manifest of a failed run; the first error of the engine is the cause that counts. */
+  /**
+   * Writes the manifest of a failed run; the first error of the engine is the cause that counts.
+   */
   private RuntimeException failed(Exception cause, JsonNode firstError) {
     RunState at = state;
     if (state != RunState.CLOSED) {

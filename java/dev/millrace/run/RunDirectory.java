@@ -41,7 +41,9 @@ public record RunDirectory(Path path) {
   public void refuseExisting() {
     if (Files.exists(path)) {
       throw new BadInputException(
-          path + ": exists already; name another folder with --out, or use: millrace resume " + path);
+          path
+              + ": exists already; name another folder with --out, or use: millrace resume "
+              + path);
     }
   }
 

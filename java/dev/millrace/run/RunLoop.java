@@ -10,9 +10,9 @@ import java.util.function.BooleanSupplier;
 import tools.jackson.databind.JsonNode;
 
 /**
- * Advances a run from log boundary to log boundary until a limit or a stop. Boundaries are multiples
- * of the interval, not of where the run started, so a resumed run logs at the same ticks. Runs on
- * the thread that opened the engine.
+ * Advances a run from log boundary to log boundary until a limit or a stop. Boundaries are
+ * multiples of the interval, not of where the run started, so a resumed run logs at the same ticks.
+ * Runs on the thread that opened the engine.
  */
 final class RunLoop {
   private final RunConfig config;

@@ -66,8 +66,7 @@ final class Telemetry implements AutoCloseable {
     lengthMean = known(metrics.get(LENGTH), lengthMean);
     Map<String, Double> tickMillis = tickMillis(metrics);
     metrics.put("elapsed_s", window.seconds());
-    csv.append(
-        new MetricsCsv.Row(window.tick(), window.envSteps(), window.updates(), metrics));
+    csv.append(new MetricsCsv.Row(window.tick(), window.envSteps(), window.updates(), metrics));
     if (tensorBoard != null) {
       tensorBoard.scalars(window.tick(), metrics);
     }

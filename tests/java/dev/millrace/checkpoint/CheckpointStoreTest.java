@@ -249,9 +249,7 @@ class CheckpointStoreTest {
           assertThrows(CheckpointException.class, () -> checkpoint.restore(smaller));
       assertTrue(e.getMessage().endsWith("the run has no alpha/log"), e.getMessage());
       checkpoint.restorePart(new FakeEngine(2).without("alpha/log"));
-      e =
-          assertThrows(
-              CheckpointException.class, () -> checkpoint.restore(new FakeEngine(2, 8)));
+      e = assertThrows(CheckpointException.class, () -> checkpoint.restore(new FakeEngine(2, 8)));
       assertTrue(e.getMessage().contains("is F32 [6, 3], the run has F32 [8, 3]"));
     }
   }

@@ -12,8 +12,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * An engine without a robot: its state is a few tensors, and every tick changes all of them in a way
- * that depends on all of them, so that a restore that forgets anything shows.
+ * An engine without a robot: its state is a few tensors, and every tick changes all of them in a
+ * way that depends on all of them, so that a restore that forgets anything shows.
  */
 public final class FakeEngine implements Engine {
   public static final int ENVS = 4;

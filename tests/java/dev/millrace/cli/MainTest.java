@@ -79,9 +79,22 @@ class MainTest {
   void everyCommandHelpsWithAnExample() {
     for (String command :
         List.of(
-            "train", "resume", "play", "preflight", "bench", "bench physics", "bench train",
-            "manifest", "manifest show", "manifest verify", "manifest diff", "tasks", "terms",
-            "config", "config show", "doctor")) {
+            "train",
+            "resume",
+            "play",
+            "preflight",
+            "bench",
+            "bench physics",
+            "bench train",
+            "manifest",
+            "manifest show",
+            "manifest verify",
+            "manifest diff",
+            "tasks",
+            "terms",
+            "config",
+            "config show",
+            "doctor")) {
       String[] args = (command + " --help").split(" ");
       assertEquals(0, run(args), command);
       assertTrue(out.contains("Example"), command);
@@ -189,8 +202,16 @@ class MainTest {
   @Test
   void tablesAreTextOrJson() {
     for (String command :
-        List.of("tasks", "tasks g1_walk_flat", "terms", "terms alive", "terms --kind reward",
-            "doctor", "config show g1_walk_flat", "preflight g1_walk_flat", "bench physics",
+        List.of(
+            "tasks",
+            "tasks g1_walk_flat",
+            "terms",
+            "terms alive",
+            "terms --kind reward",
+            "doctor",
+            "config show g1_walk_flat",
+            "preflight g1_walk_flat",
+            "bench physics",
             "bench train g1_walk_flat")) {
       assertEquals(0, run(command.split(" ")), () -> command + err);
       assertFalse(out.isBlank());

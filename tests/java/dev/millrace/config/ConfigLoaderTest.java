@@ -25,8 +25,7 @@ class ConfigLoaderTest {
   }
 
   private static String error(String name, String... overrides) {
-    String message =
-        assertThrows(ConfigException.class, () -> load(name, overrides)).getMessage();
+    String message = assertThrows(ConfigException.class, () -> load(name, overrides)).getMessage();
     assertEquals(1, message.lines().count(), message);
     return message;
   }
@@ -104,8 +103,7 @@ class ConfigLoaderTest {
   @Test
   void unknownKeysNameThePlaceThePathAndTheNearest() throws Exception {
     String mine = file("task: g1_walk_flat\nlearner:\n  bach: 7\n");
-    assertEquals(
-        mine + ":3:9: unknown key learner.bach; did you mean \"batch\"?", error(mine));
+    assertEquals(mine + ":3:9: unknown key learner.bach; did you mean \"batch\"?", error(mine));
     assertEquals(
         "-s repaly.capacity_rows=1: unknown key repaly; did you mean \"replay\"?",
         error("g1_walk_flat", "repaly.capacity_rows=1"));
@@ -122,7 +120,8 @@ class ConfigLoaderTest {
   @Test
   void wrongTypesSayWhatIsExpected() throws Exception {
     assertTrue(
-        error("g1_walk_flat", "device=gpu").endsWith("expected one of auto, cpu, cuda, metal, got \"gpu\""));
+        error("g1_walk_flat", "device=gpu")
+            .endsWith("expected one of auto, cpu, cuda, metal, got \"gpu\""));
     assertTrue(error("g1_walk_flat", "env.noise=1").endsWith("expected true or false, got 1"));
     assertTrue(error("g1_walk_flat", "profile=big").contains("auto, full, laptop"));
     assertTrue(error("g1_walk_flat", "learner=3").contains("expected a group of keys, got 3"));
@@ -131,8 +130,7 @@ class ConfigLoaderTest {
     assertTrue(error("g1_walk_flat", "a..b=1").contains("is no key path"));
     assertTrue(error("g1_walk_flat", "env.threads=none").contains("an integer or auto"));
     assertEquals(3, load("g1_walk_flat", "env.threads=3").config().env().threads().count());
-    assertEquals(
-        Threads.AUTO, load("g1_walk_flat", "env.threads=auto").config().env().threads());
+    assertEquals(Threads.AUTO, load("g1_walk_flat", "env.threads=auto").config().env().threads());
   }
 
   @Test
@@ -144,8 +142,7 @@ class ConfigLoaderTest {
   @Test
   void aModelStandsRelativeToTheFileThatNamesIt() throws Exception {
     String mine = file("task: g1_walk_flat\nenv: {model_file: sub/robot.xml}\n");
-    assertEquals(
-        folder.resolve("sub/robot.xml").toString(), load(mine).config().env().modelFile());
+    assertEquals(folder.resolve("sub/robot.xml").toString(), load(mine).config().env().modelFile());
     String here = load(mine, "env.model_file=robot.xml").config().env().modelFile();
     assertEquals(Path.of("robot.xml").toAbsolutePath().toString(), here);
   }
@@ -177,12 +174,10 @@ class ConfigLoaderTest {
     typo.config().rewards().keySet().forEach(name -> all.put(name, none));
     all.remove("alve");
     message =
-        assertThrows(ConfigException.class, () -> TermCheck.check(typo.config(), all))
-            .getMessage();
+        assertThrows(ConfigException.class, () -> TermCheck.check(typo.config(), all)).getMessage();
     assertEquals("rewards.alve: no such reward term; did you mean \"alive\"?", message);
     RunConfig param = load("g1_walk_flat", "rewards.alive.params.x=1").config();
-    message =
-        assertThrows(ConfigException.class, () -> TermCheck.check(param, all)).getMessage();
+    message = assertThrows(ConfigException.class, () -> TermCheck.check(param, all)).getMessage();
     assertEquals("rewards.alive.params.x: no such parameter; it has none", message);
   }
 

@@ -28,10 +28,18 @@ class YamlReaderTest {
 
   @Test
   void coreSchemaDecidesKinds() {
-    Mapping root = read("a: 1e-4\nb: 1e-4x\nc: no\nd: true\ne: 012\nf: ~\ng: \"1\"\nh: .5\ni: 1e3\n");
+    Mapping root =
+        read("a: 1e-4\nb: 1e-4x\nc: no\nd: true\ne: 012\nf: ~\ng: \"1\"\nh: .5\ni: 1e3\n");
     Kind[] kinds = {
-      Kind.NUMBER, Kind.TEXT, Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER, Kind.NULL, Kind.TEXT,
-      Kind.NUMBER, Kind.NUMBER
+      Kind.NUMBER,
+      Kind.TEXT,
+      Kind.TEXT,
+      Kind.BOOLEAN,
+      Kind.INTEGER,
+      Kind.NULL,
+      Kind.TEXT,
+      Kind.NUMBER,
+      Kind.NUMBER
     };
     int i = 0;
     for (YamlNode node : root.entries().values()) {

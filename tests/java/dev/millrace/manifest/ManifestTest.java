@@ -34,7 +34,8 @@ class ManifestTest {
             {"task": "t", "algo": "a", "seed": 1, "run": {}, "env": {}, "rewards": {},
              "replay": {}, "learner": {}}"""));
     manifest.merge(
-        "device", Json.parse("{\"requested\": \"auto\", \"effective\": \"cpu\", \"reason\": \"r\"}"));
+        "device",
+        Json.parse("{\"requested\": \"auto\", \"effective\": \"cpu\", \"reason\": \"r\"}"));
     manifest.section("preflight").putArray("findings");
     manifest.merge(
         "replay",
@@ -121,8 +122,7 @@ class ManifestTest {
   void anArtifactCannotLeadElsewhere() {
     JsonNode artifacts = Json.parse("[{\"path\": \"../x\", \"bytes\": 1, \"sha256\": \"\"}]");
     assertEquals(
-        List.of("../x: leads out of the run directory"),
-        Artifacts.differences(folder, artifacts));
+        List.of("../x: leads out of the run directory"), Artifacts.differences(folder, artifacts));
   }
 
   @Test

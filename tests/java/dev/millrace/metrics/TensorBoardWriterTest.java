@@ -85,7 +85,8 @@ class TensorBoardWriterTest {
       byte[] length = new byte[8];
       in.get(length);
       assertEquals(masked(length), in.getInt() & 0xffffffffL);
-      byte[] data = new byte[(int) ByteBuffer.wrap(length).order(ByteOrder.LITTLE_ENDIAN).getLong()];
+      byte[] data =
+          new byte[(int) ByteBuffer.wrap(length).order(ByteOrder.LITTLE_ENDIAN).getLong()];
       in.get(data);
       assertEquals(masked(data), in.getInt() & 0xffffffffL);
       events.add(event(data));

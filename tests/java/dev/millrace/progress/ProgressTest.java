@@ -73,8 +73,7 @@ class ProgressTest {
 
   @Test
   void whicheverLimitIsNearerCounts() {
-    Status both =
-        new Status("t", 10, 100, 30, 60, 0, 0, 0, 0, 0, 0, 0, Map.of());
+    Status both = new Status("t", 10, 100, 30, 60, 0, 0, 0, 0, 0, 0, 0, Map.of());
     assertEquals(0.5, both.fraction());
     assertEquals(30, both.secondsLeft());
     Status none = new Status("t", 10, 0, 30, 0, 0, 0, 0, 0, 0, 0, 0, Map.of());

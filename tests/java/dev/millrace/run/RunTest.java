@@ -104,8 +104,7 @@ class RunTest {
     assertEquals(List.of(), ManifestVerifier.verify(run));
     assertEquals(4, metrics("a").size());
     assertTrue(metrics("a").get(0).startsWith("tick,env_steps,updates,"));
-    assertEquals(
-        List.of(25L, 20L, 10L), RunDirectory.existing(run).checkpoints().ticks());
+    assertEquals(List.of(25L, 20L, 10L), RunDirectory.existing(run).checkpoints().ticks());
     assertTrue(core.last.closed());
     JsonNode manifest = manifest("a");
     assertEquals("completed", manifest.path("run").path("status").asString());

@@ -1,5 +1,5 @@
-// Bench: dispatches a request {kind: "physics" | "train", …} to the bench of that name and adds what
-// makes reports comparable: version, processor, configuration.
+// Bench: dispatches a request {kind: "physics" | "train", …} to the bench of that name and adds
+// what makes reports comparable: version, processor, configuration.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -10,9 +10,9 @@ namespace millrace {
 namespace {
 
 constexpr const char* kMeasured[] = {
-    "env_steps_per_s", "updates_per_s",   "time/tick_ms",    "time/act_ms",
-    "time/physics_ms", "time/update_ms",  "time/publish_ms", "time/reset_ms",
-    "time/learn_ms",   "time/replay_ms",  "time/learner_wait_ms", "update_share_of_physics"};
+    "env_steps_per_s", "updates_per_s",  "time/tick_ms",         "time/act_ms",
+    "time/physics_ms", "time/update_ms", "time/publish_ms",      "time/reset_ms",
+    "time/learn_ms",   "time/replay_ms", "time/learner_wait_ms", "update_share_of_physics"};
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -26,9 +26,9 @@ nlohmann::json measure_round(Run& run, uint64_t ticks) {
   for (const char* name : kMeasured) {
     if (metrics.contains(name)) row[name] = metrics[name];
   }
-  row["update_share_of_physics"] = (metrics.at("time/update_ms").get<double>() +
-                                    metrics.at("time/publish_ms").get<double>()) /
-                                   metrics.at("time/physics_ms").get<double>();
+  row["update_share_of_physics"] =
+      (metrics.at("time/update_ms").get<double>() + metrics.at("time/publish_ms").get<double>()) /
+      metrics.at("time/physics_ms").get<double>();
   return row;
 }
 

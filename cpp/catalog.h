@@ -1,5 +1,5 @@
-// Catalog: what this library is and knows, as data: versions, processor, memory, backends with their
-// reasons, tasks and terms. Any thread.
+// Catalog: what this library is and knows, as data: versions, processor, memory, backends with
+// their reasons, tasks and terms. Any thread.
 #pragma once
 
 #include <nlohmann/json.hpp>

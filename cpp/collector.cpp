@@ -45,9 +45,14 @@ void Collector::wait_finished(uint64_t tick) {
   parts_.error.check();
 }
 
-uint64_t Collector::pause() {
-  std::unique_lock<std::mutex> lock(mutex_);
+void Collector::recall() {
+  std::lock_guard<std::mutex> lock(mutex_);
   released_ = running_tick_ ? next_ + 1 : next_;
+}
+
+uint64_t Collector::pause() {
+  recall();
+  std::unique_lock<std::mutex> lock(mutex_);
   finished_changed_.wait(lock, [&] { return !running_tick_ || parts_.error.failed(); });
   const uint64_t next = next_;
   lock.unlock();
@@ -144,9 +149,8 @@ void Collector::run_tick(uint64_t tick, PhaseTimes& times) {
   {
     TraceSpan trace(parts_.trace, span::kCollectorUpdate);
     PhaseTimer timer(times.update_ns);
-    parts_.pool.run(parts_.num_envs, kUpdateGrain, [&](int, int begin, int end) {
-      update.update(tick, begin, end, rows);
-    });
+    parts_.pool.run(parts_.num_envs, kUpdateGrain,
+                    [&](int, int begin, int end) { update.update(tick, begin, end, rows); });
   }
   {
     TraceSpan trace(parts_.trace, span::kReplayAdd);

@@ -60,9 +60,12 @@ class Collector {
   // Returns once the ticks below `tick` are finished; throws the run's first error.
   void wait_finished(uint64_t tick);
 
-  // Lets the running tick end, takes back what was released beyond it, and returns the next tick.
-  // The collector then rests until the next release(): its parts may be read. Commit what is
-  // published first, or a running tick may wait for a slot that only the caller can free.
+  // Takes back what was released beyond the running tick; does not wait.
+  void recall();
+
+  // Recalls, waits for the running tick and returns the next one. The collector then rests until
+  // the next release(): its parts may be read. Before, recall() and then commit what is published,
+  // or the running tick may wait for a slot that only the caller can free.
   uint64_t pause();
 
   // Collector-side phase times since the last call.

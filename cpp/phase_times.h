@@ -17,7 +17,7 @@ struct PhaseTimes {
   uint64_t idle_ns = 0;  // waiting for the learner to release a tick
   // learner thread
   uint64_t learn_ns = 0;
-  uint64_t replay_ns = 0;  // progress(): copy, commit, gather
+  uint64_t replay_ns = 0;    // progress(): copy, commit, gather
   uint64_t boundary_ns = 0;  // waiting for the collector to finish the tick
 
   PhaseTimes& operator+=(const PhaseTimes& other) {

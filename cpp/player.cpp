@@ -81,11 +81,11 @@ void Player::tick() {
     if (has_ended_[environment]) continue;
     has_ended_[environment] = 1;
     ++ended_count_;
-    ended_.push_back({{"environment", record.environment},
-                      {"return", record.episode_return},
-                      {"length", record.length},
-                      {"reason", sim_.task->termination_names.at(
-                                     static_cast<size_t>(record.reason - 1))}});
+    ended_.push_back(
+        {{"environment", record.environment},
+         {"return", record.episode_return},
+         {"length", record.length},
+         {"reason", sim_.task->termination_names.at(static_cast<size_t>(record.reason - 1))}});
   }
   ++tick_;
 }

@@ -1,6 +1,6 @@
-// Player: a session that plays a policy: as many environments as episodes, each for one episode from
-// its reset, with the deterministic policy. No learner, no replay; its checkpoint tensors are the
-// policy's alone. One thread.
+// Player: a session that plays a policy: as many environments as episodes, each for one episode
+// from its reset, with the deterministic policy. No learner, no replay; its checkpoint tensors are
+// the policy's alone. One thread.
 #pragma once
 
 #include <atomic>

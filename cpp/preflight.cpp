@@ -1,5 +1,7 @@
 #include "preflight.h"
 
+#include <optional>
+
 #include "backend.h"
 #include "budget.h"
 #include "learner_fastsac.h"
@@ -66,22 +68,24 @@ ReplayPlan replay_plan(const RunPlan& plan, const RowLayout& layout) {
 }
 
 // The model, its names and its version; each failure is a finding, not an exception.
-std::unique_ptr<Task> check_model(const nlohmann::json& config, std::vector<Finding>& findings) {
-  const SimSpec spec = sim_spec_of(config, resources_dir_of(config));
+std::optional<SimModel> check_model(const SimSpec& spec, std::vector<Finding>& findings) {
+  Finding unfit = {"MODEL_UNREADABLE", Readiness::kRefused, "env.model_file", "",
+                   "env.model_file: null takes the built-in robot"};
   try {
     const ModelPtr model = load_model(spec.model_path);
-    const SimModel description = describe_model(*model, index_model(*model, spec));
-    return std::make_unique<Task>(make_task(config, description));
+    unfit.id = "MODEL_MISSING_NAME";
+    unfit.hint = "tasks prints what the task needs";
+    return describe_model(*model, index_model(*model, spec));
   } catch (const Failure& failure) {
     if (failure.code() == Code::kUnavailable) {
       findings.push_back({"MUJOCO_VERSION", Readiness::kRefused, "physics", failure.what(),
                           "install the MuJoCo that this build was compiled against"});
-      return nullptr;
+      return std::nullopt;
     }
     if (failure.code() != Code::kInvalid) throw;
-    findings.push_back({"MODEL_MISSING_NAME", Readiness::kRefused, "env.model_file",
-                        failure.what(), "tasks prints what the task needs"});
-    return nullptr;
+    unfit.reason = failure.what();
+    findings.push_back(std::move(unfit));
+    return std::nullopt;
   }
 }
 
@@ -93,13 +97,15 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
   nlohmann::json report;
   report["device"] = resolve_device(plan, findings);
   check_graph_and_precision(plan, findings);
-  const std::unique_ptr<Task> task = check_model(config, findings);
-  if (task) {
-    if (plan.learner.symmetry && !task->symmetry.available) {
+  const std::optional<SimModel> model =
+      check_model(sim_spec_of(config, resources_dir_of(config)), findings);
+  if (model) {
+    const Task task = make_task(config, *model);
+    if (plan.learner.symmetry && !task.symmetry.available) {
       findings.push_back({"SYMMETRY_UNAVAILABLE", Readiness::kRefused, "learner.symmetry",
                           plan.task + " has no mirror image", "learner.symmetry: false"});
     }
-    const ReplayPlan replay = replay_plan(plan, task->layout);
+    const ReplayPlan replay = replay_plan(plan, task.layout);
     const uint64_t free_bytes = available_host_memory().bytes;
     for (Finding& finding : check_replay(replay, free_bytes, free_bytes)) {
       findings.push_back(std::move(finding));
@@ -108,10 +114,10 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
                         {"device", to_json(replay_device_budget(replay, free_bytes))},
                         {"memory_source", available_host_memory().source}};
     report["task"] = {{"name", plan.task},
-                      {"observation_dim", task->layout.observation_dim},
-                      {"critic_dim", task->layout.critic_dim},
-                      {"action_dim", task->layout.action_dim},
-                      {"row_width", task->layout.width()}};
+                      {"observation_dim", task.layout.observation_dim},
+                      {"critic_dim", task.layout.critic_dim},
+                      {"action_dim", task.layout.action_dim},
+                      {"row_width", task.layout.width()}};
   }
   report["findings"] = nlohmann::json::array();
   for (const Finding& finding : findings) report["findings"].push_back(to_json(finding));

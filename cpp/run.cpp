@@ -36,24 +36,24 @@ Run::Run(const nlohmann::json& config)
       sim_(config, plan_.num_envs, plan_.threads, plan_.seed) {
   set_blas_threads(plan_.learner.threads);
   if (config.contains("trace_path")) {
-    trace_ = std::make_unique<Trace>(config["trace_path"].get<std::string>(), kTraceBytesMax,
-                                     error_);
+    trace_ =
+        std::make_unique<Trace>(config["trace_path"].get<std::string>(), kTraceBytesMax, error_);
     trace_->name_thread("learner");
   }
   const Task& task = *sim_.task;
   if (plan_.learner.symmetry && !task.symmetry.available) {
     throw Failure(Code::kInvalid, "learner.symmetry: " + plan_.task + " has no mirror image");
   }
-  learner_ = std::make_unique<LearnerFastSac>(plan_.learner, task.layout, mirror_of(task),
-                                              plan_.seed);
+  learner_ =
+      std::make_unique<LearnerFastSac>(plan_.learner, task.layout, mirror_of(task), plan_.seed);
   policy_ = std::make_unique<Policy>(learner_->policy_shape(), plan_.num_envs);
-  replay_ = std::make_unique<Replay>(backend_, plan_.replay_spec(task.layout), error_,
-                                     trace_.get());
+  replay_ =
+      std::make_unique<Replay>(backend_, plan_.replay_spec(task.layout), error_, trace_.get());
   sim_.update->start_episodes(*sim_.physics, true);
   register_state();
-  collector_ = std::make_unique<Collector>(
-      CollectorParts{*sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_,
-                     trace_.get(), plan_.num_envs, plan_.seed});
+  collector_ = std::make_unique<Collector>(CollectorParts{*sim_.physics, *sim_.update, *sim_.pool,
+                                                          *policy_, *replay_, error_, trace_.get(),
+                                                          plan_.num_envs, plan_.seed});
 }
 
 Run::~Run() {
@@ -100,6 +100,7 @@ nlohmann::json Run::advance(uint64_t ticks) {
     is_started_ = true;
   }
   const uint64_t start_ns = now_ns();
+  const uint64_t updates_before = counters_[kUpdates];
   uint64_t done = 0;
   try {
     while (done < ticks && !stop_requested_.load(std::memory_order_relaxed)) {
@@ -112,11 +113,19 @@ nlohmann::json Run::advance(uint64_t ticks) {
     }
     come_to_rest();
   } catch (const Failure& failure) {
-    error_.set({"learner.tick", counters_[kTick], "learner", failure.code(), failure.what()});
-    replay_->close();
-    error_.check();
+    fail(failure.code(), failure.what());
+  } catch (const std::exception& error) {
+    fail(Code::kBug, error.what());
   }
-  return report(done, now_ns() - start_ns);
+  return report(done, counters_[kUpdates] - updates_before, now_ns() - start_ns);
+}
+
+// The collector ends before the caller hears of it, so that facts() and tensors may still be read.
+void Run::fail(Code code, const std::string& message) {
+  error_.set({"learner.tick", counters_[kTick], "learner", code, message});
+  replay_->close();
+  collector_->stop();
+  error_.check();
 }
 
 void Run::tick_synchronous() {
@@ -199,18 +208,17 @@ void Run::normalise() {
 // Afterwards the collector rests and everything published is committed, so that statistics and
 // checkpoint tensors may be read.
 void Run::come_to_rest() {
+  collector_->recall();
   replay_->progress(true);
   counters_[kCollectorTick] = collector_->pause();
   replay_->progress(true);
   if (plan_.learner.observation_normalizer) normalise();
 }
 
-nlohmann::json Run::report(uint64_t ticks, uint64_t elapsed_ns) {
+nlohmann::json Run::report(uint64_t ticks, uint64_t updates, uint64_t elapsed_ns) {
   nlohmann::json metrics = sim_.update->take_statistics();
   metrics.update(learner_->take_statistics());
   const double seconds = static_cast<double>(elapsed_ns) * 1e-9;
-  const uint64_t updates = counters_[kUpdates] - updates_reported_;
-  updates_reported_ = counters_[kUpdates];
   refuse_divergence(metrics, updates);
   times_ += collector_->take_times();
   const PhaseTimes spent = times_;
@@ -241,16 +249,14 @@ nlohmann::json Run::report(uint64_t ticks, uint64_t elapsed_ns) {
           {"replay", replay_counters()}};
 }
 
-// A single update that is not finite changes nothing and is counted; when none is finite any more,
-// training has ended without saying so.
+// A step that is not finite changes nothing and is counted; when there are as many of them as
+// updates, training has ended without saying so.
 void Run::refuse_divergence(const nlohmann::json& metrics, uint64_t updates) {
   const double lost = metrics.value("learner/nonfinite_updates", 0.0);
   if (updates == 0 || lost < static_cast<double>(updates)) return;
-  error_.set({"learner.update", counters_[kUpdates], "learner", Code::kDevice,
-              "training diverged: none of the last " + std::to_string(updates) +
-                  " updates was finite"});
-  replay_->close();
-  error_.check();
+  fail(Code::kDevice, "training diverged: in the last " + std::to_string(updates) + " updates " +
+                          std::to_string(static_cast<uint64_t>(lost)) +
+                          " critic or actor steps were not finite and were left out");
 }
 
 nlohmann::json Run::replay_counters() const {
@@ -300,11 +306,19 @@ nlohmann::json Run::facts() const {
           {"learner", learner_->describe()},
           {"graphs",
            {{"update",
-             {{"requested", plan_.graph}, {"effective", "off"}, {"state", "DISABLED"},
-              {"reason", reason}, {"captures", 0}, {"replays", 0}}},
+             {{"requested", plan_.graph},
+              {"effective", "off"},
+              {"state", "DISABLED"},
+              {"reason", reason},
+              {"captures", 0},
+              {"replays", 0}}},
             {"learner",
-             {{"requested", plan_.graph}, {"effective", "off"}, {"state", "DISABLED"},
-              {"reason", reason}, {"captures", 0}, {"replays", 0}}}}}};
+             {{"requested", plan_.graph},
+              {"effective", "off"},
+              {"state", "DISABLED"},
+              {"reason", reason},
+              {"captures", 0},
+              {"replays", 0}}}}}};
 }
 
 }  // namespace millrace

@@ -57,7 +57,8 @@ class Run : public Session {
   void normalise();
   void come_to_rest();
   void register_state();
-  nlohmann::json report(uint64_t ticks, uint64_t elapsed_ns);
+  void fail(Code code, const std::string& message);
+  nlohmann::json report(uint64_t ticks, uint64_t updates, uint64_t elapsed_ns);
   void refuse_divergence(const nlohmann::json& metrics, uint64_t updates);
   nlohmann::json replay_counters() const;
 
@@ -75,7 +76,6 @@ class Run : public Session {
   std::vector<float> committed_rows_;  // one tick's, for the normaliser
 
   uint64_t counters_[kCounterCount] = {};
-  uint64_t updates_reported_ = 0;
   PhaseTimes times_;
   bool is_started_ = false;
   std::atomic<bool> stop_requested_{false};

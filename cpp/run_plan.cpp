@@ -26,8 +26,8 @@ int64_t integer_at(const nlohmann::json& config, const std::string& path, int64_
   const nlohmann::json& value = value_at(config, path);
   if (!value.is_number_integer()) throw Failure(Code::kInvalid, path + ": expected an integer");
   // Above 2^63 - 1 the library's conversion would wrap.
-  const bool is_huge = value.is_number_unsigned() &&
-                       value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
+  const bool is_huge =
+      value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
   if (is_huge || value.get<int64_t>() < least || value.get<int64_t>() > most) {
     throw Failure(Code::kInvalid, path + ": " + value.dump() + " is not between " +
                                       std::to_string(least) + " and " + std::to_string(most));
@@ -65,9 +65,9 @@ uint64_t RunPlan::gathered_rows_per_tick() const {
 }
 
 uint64_t RunPlan::threshold_rows() const {
-  return std::max<uint64_t>(static_cast<uint64_t>(learner.batch),
-                            static_cast<uint64_t>(learner.learning_starts) *
-                                static_cast<uint64_t>(num_envs));
+  return std::max<uint64_t>(
+      static_cast<uint64_t>(learner.batch),
+      static_cast<uint64_t>(learner.learning_starts) * static_cast<uint64_t>(num_envs));
 }
 
 ReplaySpec RunPlan::replay_spec(const RowLayout& layout) const {
@@ -84,7 +84,9 @@ ReplaySpec RunPlan::replay_spec(const RowLayout& layout) const {
 
 RunPlan parse_plan(const nlohmann::json& config) {
   RunPlan plan;
-  plan.task = value_at(config, "task").get<std::string>();
+  const nlohmann::json& task = value_at(config, "task");
+  if (!task.is_string()) throw Failure(Code::kInvalid, "task: expected a name");
+  plan.task = task.get<std::string>();
   plan.seed = static_cast<uint64_t>(integer_at(config, "seed", 0, INT64_MAX));
   plan.device = choice_at(config, "device", {"auto", "cpu", "cuda", "metal"});
   plan.graph = choice_at(config, "graph", {"off", "auto", "on"});

@@ -150,12 +150,10 @@ jstring error(JNIEnv* env, jclass, jlong run) {
     const auto session = sessions().get(run);
     const auto first = session->first_error().get();
     if (!first) return nullptr;
-    const nlohmann::json report = {{"operation", first->operation},
-                                   {"sequence", first->sequence},
-                                   {"thread", first->thread},
-                                   {"code", to_string(first->code)},
-                                   {"message", first->message},
-                                   {"later", session->first_error().later_count()}};
+    const nlohmann::json report = {
+        {"operation", first->operation}, {"sequence", first->sequence},
+        {"thread", first->thread},       {"code", to_string(first->code)},
+        {"message", first->message},     {"later", session->first_error().later_count()}};
     return to_java(env, report.dump());
   });
 }
@@ -169,8 +167,7 @@ void close(JNIEnv* env, jclass, jlong run) {
 
 template <typename Function>
 JNINativeMethod method(const char* name, const char* signature, Function* function) {
-  return {const_cast<char*>(name), const_cast<char*>(signature),
-          reinterpret_cast<void*>(function)};
+  return {const_cast<char*>(name), const_cast<char*>(signature), reinterpret_cast<void*>(function)};
 }
 
 }  // namespace

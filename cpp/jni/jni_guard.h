@@ -1,6 +1,6 @@
 // Runs the body of a native method; no C++ exception crosses into the JVM. kInvalid becomes
-// IllegalArgumentException, kState IllegalStateException, the rest dev.millrace.core.NativeException
-// with its code.
+// IllegalArgumentException, kState IllegalStateException, the rest
+// dev.millrace.core.NativeException with its code.
 #pragma once
 
 #include <jni.h>

@@ -1,4 +1,4 @@
-// Tests for cpp/dense_layer.cpp and cpp/network.cpp. Gradients are tested with the whole update in
+// Tests for cpp/dense_layer.cpp. Gradients are tested with the whole update in
 // learner_fastsac_test.cpp.
 #include "dense_layer.h"
 
@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "network.h"
 #include "philox.h"
+#include "program_cpu.h"
 
 namespace millrace {
 namespace {
@@ -71,21 +71,6 @@ TEST(ColumnSum, AddsRows) {
     EXPECT_EQ(workspace.floats(op.sums)[0], 0 + 2 + 4);
     EXPECT_EQ(workspace.floats(op.sums)[1], 1 + 3 + 5);
   }
-}
-
-TEST(Network, LaysOutTensorsGroupByGroup) {
-  const Network network({10, 8, 5, 2});
-  EXPECT_EQ(network.layer(0).outputs, 8);
-  EXPECT_EQ(network.layer(2).outputs, 2);
-  EXPECT_EQ(network.head().inputs, 2);
-  uint64_t next = 0;
-  for (const Network::Tensor& tensor : network.tensors()) {
-    EXPECT_EQ(tensor.offset, next) << tensor.name;
-    next += 2 * tensor.distance;
-  }
-  EXPECT_EQ(network.parameter_count(), next);
-  // 2 x (10*8 + 8*3 + 8*4 + 4*3 + 4*2 + 2*3 + 2*5 + 5)
-  EXPECT_EQ(next, 2u * 177u);
 }
 
 }  // namespace

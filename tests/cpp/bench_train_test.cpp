@@ -1,0 +1,62 @@
+// Tests for cpp/bench_train.cpp.
+#include "bench_train.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "run_fixture.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+
+json request(int rounds, int ticks, int warmup_ticks) {
+  return {{"config", cartpole_config()},
+          {"rounds", rounds},
+          {"ticks", ticks},
+          {"warmup_ticks", warmup_ticks}};
+}
+
+TEST(BenchTrain, MeasuresRoundsOfWholeTicks) {
+  const json report = bench_train(request(3, 5, 8));
+  EXPECT_EQ(report.at("ticks_per_round"), 5);
+  EXPECT_EQ(report.at("warmup_ticks"), 8);
+  EXPECT_EQ(report.at("facts").at("replay").at("committed"), (8 + 3 * 5) * 4);
+  const json& rounds = report.at("rounds");
+  ASSERT_EQ(rounds.size(), 3u);
+  std::vector<double> shares;
+  for (const json& round : rounds) {
+    EXPECT_GT(round.at("env_steps_per_s").get<double>(), 0.0);
+    // Two updates for each tick of four environments.
+    EXPECT_NEAR(round.at("updates_per_s").get<double>() / round.at("env_steps_per_s").get<double>(),
+                0.5, 1e-9);
+    const double share = round.at("update_share_of_physics").get<double>();
+    EXPECT_NEAR(
+        share * round.at("time/physics_ms").get<double>(),
+        round.at("time/update_ms").get<double>() + round.at("time/publish_ms").get<double>(),
+        1e-12);
+    shares.push_back(share);
+  }
+  std::sort(shares.begin(), shares.end());
+  EXPECT_EQ(report.at("medians").at("update_share_of_physics"), shares[1]);
+}
+
+TEST(BenchTrain, AnEvenNumberOfRoundsHasTheMeanOfTheMiddleTwo) {
+  const json report = bench_train(request(2, 3, 0));
+  const json& rounds = report.at("rounds");
+  EXPECT_NEAR(
+      report.at("medians").at("time/tick_ms").get<double>(),
+      (rounds[0].at("time/tick_ms").get<double>() + rounds[1].at("time/tick_ms").get<double>()) / 2,
+      1e-12);
+}
+
+TEST(BenchTrain, RefusesNothingToMeasure) {
+  for (const json& bad : {request(0, 5, 5), request(3, 0, 5), request(3, 5, -1)}) {
+    EXPECT_THROW(bench_train(bad), Failure);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,121 @@
+// Tests for cpp/fastsac_programs.cpp: what is recorded. What it computes is compared with a
+// reference in learner_fastsac_test.cpp.
+#include "fastsac_programs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fastsac_fixture.h"
+
+namespace millrace {
+namespace {
+
+std::vector<std::string> kinds_of(const Program& program) {
+  std::vector<std::string> kinds;
+  for (const Program::Record& record : program.records()) kinds.push_back(kind_of(record.op));
+  return kinds;
+}
+
+template <typename Wanted>
+std::vector<Wanted> ops_of(const Program& program) {
+  std::vector<Wanted> found;
+  for (const Program::Record& record : program.records()) {
+    if (const Wanted* op = std::get_if<Wanted>(&record.op)) found.push_back(*op);
+  }
+  return found;
+}
+
+TEST(FastSacPrograms, RecordsWithoutMemory) {
+  const FastSacPrograms programs(small_spec(), small_layout());
+  EXPECT_GT(programs.workspace.bytes(), 0u);
+  for (const Workspace::Carrier& carrier : programs.workspace.carriers()) {
+    EXPECT_EQ(carrier.data, nullptr) << carrier.name;
+  }
+}
+
+// Each update of a critic moves its target; the actor's has none.
+TEST(FastSacPrograms, StepsFollowTheirGradientNormsAndStatisticsComeLast) {
+  const FastSacPrograms programs(small_spec(), small_layout());
+  for (const Program* program : {programs.critic_program.get(), programs.actor_program.get()}) {
+    const std::vector<std::string> kinds = kinds_of(*program);
+    const auto norms = ops_of<GradientNormOp>(*program);
+    const auto steps = ops_of<AdamWOp>(*program);
+    ASSERT_EQ(norms.size(), 1u);
+    ASSERT_EQ(steps.size(), 1u);
+    const auto at = [&](const Op& op) {
+      return std::find(kinds.begin(), kinds.end(), kind_of(op)) - kinds.begin();
+    };
+    EXPECT_EQ(at(norms[0]) + 1, at(steps[0]));
+    EXPECT_EQ(at(StatisticsOp{}), static_cast<std::ptrdiff_t>(kinds.size()) - 1);
+    EXPECT_EQ(steps[0].count, norms[0].count);
+    EXPECT_EQ(steps[0].finite.carrier, programs.finite.carrier);
+  }
+  const AdamWOp critic = ops_of<AdamWOp>(*programs.critic_program)[0];
+  const AdamWOp actor = ops_of<AdamWOp>(*programs.actor_program)[0];
+  EXPECT_EQ(critic.target.carrier, programs.target.carrier);
+  EXPECT_EQ(critic.count, programs.critic.parameter_count());
+  EXPECT_FALSE(actor.target.used());
+  EXPECT_EQ(actor.count, programs.actor.parameter_count());
+  EXPECT_EQ(ops_of<TemperatureOp>(*programs.critic_program).size(), 1u);
+  EXPECT_TRUE(ops_of<TemperatureOp>(*programs.actor_program).empty());
+  EXPECT_TRUE(ops_of<GradientNormOp>(*programs.critic_program)[0].opens);
+  EXPECT_FALSE(ops_of<GradientNormOp>(*programs.actor_program)[0].opens);
+}
+
+TEST(FastSacPrograms, TheTwoActionsOfAnUpdateDrawDifferentNormals) {
+  const FastSacPrograms programs(small_spec(), small_layout());
+  const auto next = ops_of<SampleActionOp>(*programs.critic_program);
+  const auto now = ops_of<SampleActionOp>(*programs.actor_program);
+  ASSERT_EQ(next.size(), 1u);
+  ASSERT_EQ(now.size(), 1u);
+  EXPECT_EQ(next[0].first_normal, 0u);
+  EXPECT_EQ(now[0].first_normal, static_cast<u32>(small_layout().action_dim));
+  EXPECT_EQ(now[0].stream, next[0].stream);
+  EXPECT_EQ(ops_of<ProjectTargetOp>(*programs.critic_program)[0].groups, 2);
+  EXPECT_EQ(ops_of<CriticLossOp>(*programs.critic_program)[0].groups, 2);
+}
+
+TEST(FastSacPrograms, SymmetryMirrorsEveryVectorAndGathersHalf) {
+  LearnerSpec spec = small_spec();
+  for (const UnpackOp& op :
+       ops_of<UnpackOp>(*FastSacPrograms(spec, small_layout()).critic_program)) {
+    EXPECT_FALSE(op.mirror_source.used());
+    EXPECT_EQ(op.source_rows, spec.batch);
+  }
+  spec.symmetry = true;
+  const FastSacPrograms programs(spec, small_layout());
+  for (const Program* program : {programs.critic_program.get(), programs.actor_program.get()}) {
+    for (const UnpackOp& op : ops_of<UnpackOp>(*program)) {
+      EXPECT_TRUE(op.mirror_source.used());
+      EXPECT_TRUE(op.mirror_sign.used());
+      EXPECT_EQ(op.rows, spec.batch);
+      EXPECT_EQ(op.source_rows, spec.batch / 2);
+    }
+  }
+}
+
+TEST(FastSacPrograms, TheNormaliserStandsBehindThePolicysParameters) {
+  LearnerSpec spec = small_spec();
+  const FastSacPrograms plain(spec, small_layout());
+  EXPECT_FALSE(plain.observation_mean.used());
+  spec.observation_normalizer = true;
+  const FastSacPrograms programs(spec, small_layout());
+  EXPECT_EQ(programs.observation_mean.carrier, programs.actor_state.parameters.carrier);
+  EXPECT_EQ(programs.observation_mean.offset, programs.actor.parameter_count());
+  EXPECT_EQ(
+      programs.observation_scale.offset,
+      programs.actor.parameter_count() + static_cast<uint64_t>(small_layout().observation_dim));
+  EXPECT_TRUE(programs.policy_shape.is_normalised);
+  // Actions are mirrored, never normalised.
+  int normalised = 0;
+  for (const UnpackOp& op : ops_of<UnpackOp>(*programs.critic_program)) {
+    const bool is_action = op.column == small_layout().action();
+    EXPECT_EQ(op.mean.used(), !is_action);
+    normalised += op.mean.used() ? 1 : 0;
+  }
+  EXPECT_EQ(normalised, 3);
+}
+
+}  // namespace
+}  // namespace millrace

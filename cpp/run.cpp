@@ -222,6 +222,7 @@ nlohmann::json Run::report(uint64_t ticks, uint64_t updates, uint64_t elapsed_ns
   nlohmann::json metrics = sim_.update->take_statistics();
   metrics.update(learner_->take_statistics());
   const double seconds = static_cast<double>(elapsed_ns) * 1e-9;
+  refuse_divergence(metrics, updates);
   times_ += collector_->take_times();
   const PhaseTimes spent = times_;
   times_ = PhaseTimes();
@@ -249,6 +250,16 @@ nlohmann::json Run::report(uint64_t ticks, uint64_t updates, uint64_t elapsed_ns
           {"finished", false},
           {"metrics", std::move(metrics)},
           {"replay", replay_counters()}};
+}
+
+// A step that is not finite changes nothing and is counted; when there are as many of them as
+// updates, training has ended without saying so.
+void Run::refuse_divergence(const nlohmann::json& metrics, uint64_t updates) {
+  const double lost = metrics.value("learner/nonfinite_updates", 0.0);
+  if (updates == 0 || lost < static_cast<double>(updates)) return;
+  fail(Code::kDevice, "training diverged: in the last " + std::to_string(updates) + " updates " +
+                          std::to_string(static_cast<uint64_t>(lost)) +
+                          " critic or actor steps were not finite and were left out");
 }
 
 nlohmann::json Run::replay_counters() const {

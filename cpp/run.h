@@ -59,6 +59,7 @@ class Run : public Session {
   void register_state();
   void fail(Code code, const std::string& message);
   nlohmann::json report(uint64_t ticks, uint64_t updates, uint64_t elapsed_ns);
+  void refuse_divergence(const nlohmann::json& metrics, uint64_t updates);
   nlohmann::json replay_counters() const;
 
   FirstError error_;

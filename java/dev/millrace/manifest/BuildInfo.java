@@ -17,6 +17,8 @@ public final class BuildInfo {
   }
 
   /**
+   * What a run was made with, for its manifest.
+   *
    * @param description what the native core says about itself
    */
   public static ObjectNode of(JsonNode description) {

@@ -32,6 +32,8 @@ public final class Play {
   }
 
   /**
+   * Plays episodes with the checkpoint's policy, each from a reset.
+   *
    * @param clean without observation noise and events
    */
   public static Report run(

@@ -354,27 +354,33 @@ TEST(Run, StopsBeforeTheFirstTick) {
   EXPECT_EQ(run.advance(5).at("tick"), 0);
 }
 
-// Weights that are not finite upset the physics: every episode ends at once, rows stay finite, and
-// the cause is counted and named.
-TEST(Run, ActionsThatAreNotFiniteEndEpisodesAndAreNamed) {
+// Weights that are not finite upset the physics: every episode ends at once, rows stay finite, the
+// cause is counted and named, and a run whose every update is left out fails.
+TEST(Run, ActionsThatAreNotFiniteEndEpisodesAndThenTheRun) {
   Training run(cartpole_config());
   const StateTensor weights = tensor_named(run, "actor/l0/weight");
   static_cast<float*>(weights.data)[0] = std::numeric_limits<float>::quiet_NaN();
-  const json metrics = run.advance(8).at("metrics");
-  EXPECT_EQ(metrics.at("unstable"), 8 * 4);
+  EXPECT_EQ(run.advance(5).at("metrics").at("unstable"), 5 * 4);
   const json physics = run.facts().at("physics");
-  EXPECT_EQ(physics.at("unstable"), 8 * 4);
-  EXPECT_EQ(physics.at("unstable_causes").at("ctrl"), 8 * 4);
+  EXPECT_EQ(physics.at("unstable"), 5 * 4);
+  EXPECT_EQ(physics.at("unstable_causes").at("ctrl"), 5 * 4);
   EXPECT_EQ(physics.at("first_bad"), "tick 0, environment 0: physics was unstable");
-  EXPECT_GT(metrics.at("learner/nonfinite_updates"), 0);
-  const StateTensor observations = tensor_named(run, "update/observation");
-  for (size_t i = 0; i < observations.bytes() / sizeof(float); ++i) {
-    EXPECT_TRUE(std::isfinite(static_cast<const float*>(observations.data)[i]));
+  try {
+    run.advance(3);
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Code::kDevice);
+    const std::string message = failure.what();
+    EXPECT_NE(message.find("training diverged: in the last 6 updates "), std::string::npos)
+        << message;
+    EXPECT_NE(message.find("(in learner.tick 8 on thread learner)"), std::string::npos) << message;
   }
-  // What the critics learned from is untouched by updates that were left out.
-  const StateTensor critic = tensor_named(run, "critic/0/l0/weight");
-  for (size_t i = 0; i < critic.bytes() / sizeof(float); ++i) {
-    EXPECT_TRUE(std::isfinite(static_cast<const float*>(critic.data)[i]));
+  // Neither what was observed nor what the critics learned took harm.
+  for (const char* name : {"update/observation", "critic/0/l0/weight", "target/1/head/weight"}) {
+    const StateTensor tensor = tensor_named(run, name);
+    for (size_t i = 0; i < tensor.bytes() / sizeof(float); ++i) {
+      EXPECT_TRUE(std::isfinite(static_cast<const float*>(tensor.data)[i])) << name;
+    }
   }
 }
 

@@ -167,6 +167,8 @@ TEST(Run, WithoutTheReplayLearningWaitsForRowsAgain) {
     EXPECT_EQ(waiting.at("env_steps"), 100);
     EXPECT_EQ(waiting.at("updates"), 30);
     EXPECT_EQ(waiting.at("replay").at("size"), 20);
+    // The normaliser goes on with the new rows, which are counted from 0.
+    EXPECT_EQ(counters_of(tensors_of(resumed)).rows_seen, normalised ? 20u : 0u);
     EXPECT_EQ(resumed.advance(3).at("updates"), 36);
   }
 }
@@ -175,6 +177,19 @@ TEST(Run, RestoringAfterTheFirstTickIsRefused) {
   Training run(cartpole_config());
   run.advance(1);
   EXPECT_THROW(run.restored(true), Failure);
+}
+
+TEST(Run, ACheckpointWithoutAUsablePhysicsStateIsRefused) {
+  Tensors tensors = run_of(cartpole_config(), {3}).tensors;
+  const double bad = std::numeric_limits<double>::quiet_NaN();
+  std::memcpy(&tensors.at("physics/qpos")[0], &bad, sizeof(bad));
+  Training resumed(cartpole_config());
+  try {
+    restore(resumed, tensors, true);
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Code::kInvalid) << failure.what();
+  }
 }
 
 // ---- the replay ----

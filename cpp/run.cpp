@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "blas_threads.h"
@@ -146,7 +147,9 @@ void Run::tick_synchronous() {
 void Run::tick_asynchronous() {
   const uint64_t tick = counters_[kTick];
   collector_->publish_policy(learner_->policy_parameters());
-  collector_->release(tick + plan_.max_lead_ticks);
+  // No further ahead than the ring is long: the normaliser must see every row.
+  const uint64_t ring_ticks = plan_.capacity_rows / static_cast<uint64_t>(plan_.num_envs);
+  collector_->release(tick + std::min(plan_.max_lead_ticks, ring_ticks));
   {
     PhaseTimer timer(times_.boundary_ns);
     collector_->wait_finished(tick + 1);

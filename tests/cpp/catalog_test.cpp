@@ -24,7 +24,8 @@ TEST(Catalog, SaysWhatTheLibraryIsAndKnows) {
 
 TEST(Catalog, EveryBackendIsThereOrSaysWhyNot) {
   std::vector<std::string> names;
-  for (const nlohmann::json& backend : describe_library().at("backends")) {
+  const nlohmann::json catalog = describe_library();
+  for (const nlohmann::json& backend : catalog.at("backends")) {
     names.push_back(backend.at("name"));
     EXPECT_EQ(backend.at("available").get<bool>(), backend.at("reason").get<std::string>().empty())
         << backend;

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-constexpr NetworkShape kShape = {5, 8, 3, 2};
+constexpr NetworkShape kShape = {5, 16, 3, 2};
 constexpr int kRows = 4;
 
 // Two groups on one input; the loss is the sum of all heads, each times a coefficient.

@@ -15,6 +15,7 @@ namespace millrace {
 namespace {
 
 using nlohmann::json;
+using Training = Run;  // a test has a member of that name
 
 // Words of run/counters.
 struct Counters {
@@ -35,7 +36,7 @@ struct Outcome {
 };
 
 Outcome run_of(const json& config, std::vector<uint64_t> stretches) {
-  Run run(config);
+  Training run(config);
   json report;
   for (uint64_t ticks : stretches) report = run.advance(ticks);
   return {without_times(report.at("metrics")), tensors_of(run)};
@@ -98,7 +99,7 @@ TEST_P(Resume, TwoHalvesEqualTheWhole) {
   const uint64_t ticks = GetParam().ticks;
   const Outcome whole = run_of(config, {ticks, ticks});
   const Outcome half = run_of(config, {ticks});
-  Run resumed(config);
+  Training resumed(config);
   restore(resumed, half.tensors, true);
   EXPECT_EQ(differences(tensors_of(resumed), half.tensors), Names{});
   const json metrics = resumed.advance(ticks).at("metrics");
@@ -125,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
                    cartpole_config({{"env", {{"threads", 2}, {"num_envs", 36}}},
                                     {"replay", {{"capacity_rows", 512}}}}),
                    10},
-        ResumeCase{"G1Symmetric", g1_config(), 30},
+        ResumeCase{"G1Symmetric", g1_config(), 80},
         ResumeCase{"G1NormalisedAndWrapped",
                    g1_config({{"learner", {{"observation_normalizer", true}}},
                               {"replay", {{"capacity_rows", 60}}}}),
@@ -137,15 +138,16 @@ TEST(Run, TheResumeCasesAreWhatTheirNamesSay) {
   const Counters outstanding = counters_of(run_of(cartpole_config(), {5}).tensors);
   EXPECT_EQ(outstanding.has_batch, 1u);
   EXPECT_EQ(outstanding.updates, 0u);
-  Run wrapped(cartpole_config({{"replay", {{"capacity_rows", 64}}}}));
+  Training wrapped(cartpole_config({{"replay", {{"capacity_rows", 64}}}}));
   EXPECT_EQ(wrapped.advance(40).at("replay").at("ring_wraps"), 2);
-  Run g1(g1_config());
-  EXPECT_GT(g1.advance(30).at("metrics").at("episodes_ended"), 0);
+  // Robots fell and got up again.
+  const std::string episodes = run_of(g1_config(), {80}).tensors.at("update/episode");
+  EXPECT_NE(episodes, std::string(episodes.size(), '\0'));
 }
 
 TEST(Run, AResumedReportCountsOnlyItsOwnUpdates) {
   const Outcome half = run_of(cartpole_config(), {40});
-  Run resumed(cartpole_config());
+  Training resumed(cartpole_config());
   restore(resumed, half.tensors, true);
   const json metrics = resumed.advance(10).at("metrics");
   // 2 updates for each tick of 4 environments.
@@ -158,7 +160,7 @@ TEST(Run, WithoutTheReplayLearningWaitsForRowsAgain) {
   for (bool normalised : {false, true}) {
     const json config = cartpole_config({{"learner", {{"observation_normalizer", normalised}}}});
     const Outcome half = run_of(config, {20});
-    Run resumed(config);
+    Training resumed(config);
     restore(resumed, half.tensors, false);
     const json waiting = resumed.advance(5);
     EXPECT_EQ(waiting.at("tick"), 25);
@@ -170,7 +172,7 @@ TEST(Run, WithoutTheReplayLearningWaitsForRowsAgain) {
 }
 
 TEST(Run, RestoringAfterTheFirstTickIsRefused) {
-  Run run(cartpole_config());
+  Training run(cartpole_config());
   run.advance(1);
   EXPECT_THROW(run.restored(true), Failure);
 }
@@ -182,7 +184,7 @@ TEST(Run, HostBytesOfTheReplayAreTheSlotsWhateverTheCapacity) {
   for (int i = 0; i < 2; ++i) {
     const uint64_t capacity = i == 0 ? 4096 : 65536;
     const json replay =
-        Run(cartpole_config({{"replay", {{"capacity_rows", capacity}, {"ingress_depth", 3}}}}))
+        Training(cartpole_config({{"replay", {{"capacity_rows", capacity}, {"ingress_depth", 3}}}}))
             .facts()
             .at("replay");
     EXPECT_EQ(replay.at("row_bytes"), (4 * 5 + 1 + 3) * 4);
@@ -197,7 +199,7 @@ TEST(Run, HostBytesOfTheReplayAreTheSlotsWhateverTheCapacity) {
 }
 
 TEST(Run, NoUpdateBeforeTheThreshold) {
-  Run run(cartpole_config());
+  Training run(cartpole_config());
   EXPECT_EQ(run.facts().at("replay").at("threshold_rows"), 20);
   for (int tick = 1; tick <= 5; ++tick) {
     const json report = run.advance(1);
@@ -209,13 +211,13 @@ TEST(Run, NoUpdateBeforeTheThreshold) {
   EXPECT_EQ(report.at("updates"), 2);
   EXPECT_TRUE(report.at("metrics").contains("loss/critic"));
   // A batch above what learning_starts asks for is the threshold.
-  Run large(cartpole_config({{"learner", {{"batch", 40}}}}));
+  Training large(cartpole_config({{"learner", {{"batch", 40}}}}));
   EXPECT_EQ(large.advance(10).at("updates"), 0);
   EXPECT_EQ(large.advance(1).at("updates"), 2);
 }
 
 TEST(Run, ReportsRowsTimesAndFacts) {
-  Run run(cartpole_config());
+  Training run(cartpole_config());
   const json report = run.advance(10);
   EXPECT_EQ(report.at("tick"), 10);
   EXPECT_EQ(report.at("env_steps"), 40);
@@ -239,7 +241,7 @@ TEST(Run, ReportsRowsTimesAndFacts) {
 
 TEST(Run, SymmetryNeedsAMirrorImage) {
   try {
-    Run run(cartpole_config({{"learner", {{"symmetry", true}}}}));
+    Training run(cartpole_config({{"learner", {{"symmetry", true}}}}));
     FAIL();
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), Code::kInvalid);
@@ -268,7 +270,7 @@ class Asynchronous : public testing::TestWithParam<std::pair<int, int>> {
 
 TEST_P(Asynchronous, StaysWithinItsBoundsAndComesToRest) {
   Watchdog watchdog(30);
-  Run run(config());
+  Training run(config());
   expect_bounds(run.advance(40));
   uint64_t tick = 40;
   for (int stretch = 0; stretch < 60; ++stretch) {
@@ -284,12 +286,12 @@ TEST_P(Asynchronous, Resumes) {
   Watchdog watchdog(30);
   Tensors half;
   {
-    Run run(config());
+    Training run(config());
     run.advance(20);
     half = tensors_of(run);
   }
   for (bool with_replay : {true, false}) {
-    Run resumed(config());
+    Training resumed(config());
     restore(resumed, half, with_replay);
     const json report = resumed.advance(20);
     EXPECT_EQ(report.at("tick"), 40);
@@ -310,7 +312,7 @@ INSTANTIATE_TEST_SUITE_P(DepthAndLead, Asynchronous,
 // The collector may turn the smallest ring over several times while the learner works on one tick.
 TEST(Run, AsynchronousWithANormaliserAndTheSmallestRing) {
   Watchdog watchdog(30);
-  Run run(cartpole_config(
+  Training run(cartpole_config(
       {{"collector", {{"sync", false}, {"max_lead_ticks", 8}}},
        {"replay", {{"ingress_depth", 1}, {"capacity_rows", 20}}},
        {"learner",
@@ -327,17 +329,19 @@ TEST(Run, AsynchronousWithANormaliserAndTheSmallestRing) {
 TEST(Run, StopsAtATickBoundaryFromAnotherThread) {
   Watchdog watchdog(30);
   for (bool sync : {true, false}) {
-    Run run(cartpole_config({{"collector", {{"sync", sync}}}}));
+    Training run(cartpole_config({{"collector", {{"sync", sync}}}}));
     run.advance(7);
     std::thread other([&] { run.stop(); });
     const json report = run.advance(uint64_t{1} << 40);
     other.join();
     EXPECT_EQ(report.at("stopped"), true);
     EXPECT_EQ(report.at("replay").at("committed"), report.at("env_steps"));
-    if (sync) EXPECT_EQ(report.at("env_steps"), 4 * report.at("tick").get<uint64_t>());
+    if (sync) {
+      EXPECT_EQ(report.at("env_steps"), 4 * report.at("tick").get<uint64_t>());
+    }
     // It stays stopped, and what it holds is a checkpoint like any other.
     EXPECT_EQ(run.advance(5).at("tick"), report.at("tick"));
-    Run resumed(cartpole_config({{"collector", {{"sync", sync}}}}));
+    Training resumed(cartpole_config({{"collector", {{"sync", sync}}}}));
     restore(resumed, tensors_of(run), true);
     EXPECT_EQ(resumed.advance(3).at("tick"), report.at("tick").get<uint64_t>() + 3);
   }
@@ -345,28 +349,45 @@ TEST(Run, StopsAtATickBoundaryFromAnotherThread) {
 
 TEST(Run, StopsBeforeTheFirstTick) {
   Watchdog watchdog(30);
-  Run run(cartpole_config());
+  Training run(cartpole_config());
   run.stop();
   EXPECT_EQ(run.advance(5).at("tick"), 0);
 }
 
-// Weights that are not finite end episodes and leave updates out; rows stay finite and the first
-// bad value is named.
-TEST(Run, ActionsThatAreNotFiniteAreCountedAndNamed) {
-  Run run(cartpole_config());
+// Weights that are not finite upset the physics: every episode ends at once, rows stay finite, the
+// cause is counted and named, and a run whose every update is left out fails.
+TEST(Run, ActionsThatAreNotFiniteEndEpisodesAndThenTheRun) {
+  Training run(cartpole_config());
   const StateTensor weights = tensor_named(run, "actor/l0/weight");
   static_cast<float*>(weights.data)[0] = std::numeric_limits<float>::quiet_NaN();
-  const json metrics = run.advance(8).at("metrics");
-  EXPECT_EQ(metrics.at("non_finite"), 8 * 4);
-  EXPECT_EQ(run.facts().at("physics").at("first_bad"),
-            "tick 0, environment 0: component 0 of the action was not finite");
-  EXPECT_GT(metrics.at("learner/nonfinite_updates"), 0);
+  EXPECT_EQ(run.advance(5).at("metrics").at("unstable"), 5 * 4);
+  const json physics = run.facts().at("physics");
+  EXPECT_EQ(physics.at("unstable"), 5 * 4);
+  EXPECT_EQ(physics.at("unstable_causes").at("ctrl"), 5 * 4);
+  EXPECT_EQ(physics.at("first_bad"), "tick 0, environment 0: physics was unstable");
+  try {
+    run.advance(3);
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Code::kDevice);
+    const std::string message = failure.what();
+    EXPECT_NE(message.find("training diverged: in the last 6 updates "), std::string::npos)
+        << message;
+    EXPECT_NE(message.find("(in learner.tick 8 on thread learner)"), std::string::npos) << message;
+  }
+  // Neither what was observed nor what the critics learned took harm.
+  for (const char* name : {"update/observation", "critic/0/l0/weight", "target/1/head/weight"}) {
+    const StateTensor tensor = tensor_named(run, name);
+    for (size_t i = 0; i < tensor.bytes() / sizeof(float); ++i) {
+      EXPECT_TRUE(std::isfinite(static_cast<const float*>(tensor.data)[i])) << name;
+    }
+  }
 }
 
 TEST(Run, AFullDiskUnderTheTraceIsTheFirstError) {
   Watchdog watchdog(30);
   for (bool sync : {true, false}) {
-    Run run(cartpole_config({{"collector", {{"sync", sync}}}, {"trace_path", "/dev/full"}}));
+    Training run(cartpole_config({{"collector", {{"sync", sync}}}, {"trace_path", "/dev/full"}}));
     try {
       run.advance(uint64_t{1} << 40);
       FAIL();
@@ -387,7 +408,7 @@ TEST(Run, AFullDiskUnderTheTraceIsTheFirstError) {
 
 TEST(Run, WritesATrace) {
   const std::string path = testing::TempDir() + "run_test_trace.json";
-  Run(cartpole_config({{"trace_path", path}})).advance(8);
+  Training(cartpole_config({{"trace_path", path}})).advance(8);
   std::FILE* file = std::fopen(path.c_str(), "r");
   ASSERT_NE(file, nullptr);
   const json trace = json::parse(file);

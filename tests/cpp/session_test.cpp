@@ -12,9 +12,9 @@ namespace {
 
 TEST(Session, OpensWhatTheModeSays) {
   nlohmann::json config = cartpole_config();
-  EXPECT_NE(dynamic_cast<Run*>(open_session(config).get()), nullptr);
+  EXPECT_NE(dynamic_cast<::millrace::Run*>(open_session(config).get()), nullptr);
   config.erase("mode");
-  EXPECT_NE(dynamic_cast<Run*>(open_session(config).get()), nullptr);
+  EXPECT_NE(dynamic_cast<::millrace::Run*>(open_session(config).get()), nullptr);
   config["mode"] = "play";
   config["play"]["episodes"] = 1;
   EXPECT_NE(dynamic_cast<Player*>(open_session(config).get()), nullptr);

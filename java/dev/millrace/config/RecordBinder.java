@@ -234,7 +234,7 @@ final class RecordBinder {
     try {
       return component.getAccessor().invoke(record);
     } catch (ReflectiveOperationException e) {
-      throw new AssertionError(component.toString(), e);
+      throw new LinkageError(component.toString(), e);
     }
   }
 
@@ -246,7 +246,7 @@ final class RecordBinder {
     try {
       return (Record) type.getDeclaredConstructor(types).newInstance(values.toArray());
     } catch (ReflectiveOperationException e) {
-      throw new AssertionError(type.toString(), e);
+      throw new LinkageError(type.toString(), e);
     }
   }
 }

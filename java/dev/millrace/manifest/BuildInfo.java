@@ -17,7 +17,7 @@ public final class BuildInfo {
   }
 
   /**
-   * @param description what the native core says about itself
+   * The build section of a manifest; {@code description} is what the native core says of itself.
    */
   public static ObjectNode of(JsonNode description) {
     ObjectNode build = Json.object();

@@ -7,9 +7,6 @@ import java.util.List;
 final class LiveProgress implements Progress {
   private static final int BAR_WIDTH = 30;
 
-  /** Goes up so many lines and clears all below. */
-  private static final String UP_AND_CLEAR = "\033[%dA\033[J";
-
   /** Cuts lines at the right edge while the block is drawn, so that its height is known. */
   private static final String NO_WRAP = "\033[?7l";
 
@@ -45,7 +42,7 @@ final class LiveProgress implements Progress {
 
   private void erase() {
     if (drawnLines > 0) {
-      out.printf(UP_AND_CLEAR, drawnLines);
+      out.printf("\033[%dA\033[J", drawnLines); // so many lines up, and clear all below
       drawnLines = 0;
     }
   }

@@ -32,6 +32,8 @@ public final class Play {
   }
 
   /**
+   * Loads the policy alone and plays every episode to its end.
+   *
    * @param clean without observation noise and events
    */
   public static Report run(

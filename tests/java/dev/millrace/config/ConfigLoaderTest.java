@@ -65,8 +65,12 @@ class ConfigLoaderTest {
   void laterLayersWin() throws Exception {
     String mine =
         file(
-            "task: g1_walk_flat\nlearner: {batch: 1000}\nrewards: {alive: {weight: 3}}\n"
-                + "profiles: {laptop: {learner: {tau: 0.5}}}\n");
+            """
+            task: g1_walk_flat
+            learner: {batch: 1000}
+            rewards: {alive: {weight: 3}}
+            profiles: {laptop: {learner: {tau: 0.5}}}
+            """);
     RunConfig config = load(mine, "learner.gamma=0.9", "rewards.alive.params.x=2").config();
     assertEquals(1000, config.learner().batch());
     assertEquals(0.5, config.learner().tau());

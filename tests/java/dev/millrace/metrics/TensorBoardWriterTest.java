@@ -115,7 +115,17 @@ class TensorBoardWriterTest {
     return " " + tag + "=" + Float.intBitsToFloat((int) fields.get(1).value);
   }
 
-  private record Field(int number, long value, byte[] bytes) {}
+  private static final class Field {
+    final int number;
+    final long value;
+    final byte[] bytes;
+
+    Field(int number, long value, byte[] bytes) {
+      this.number = number;
+      this.value = value;
+      this.bytes = bytes;
+    }
+  }
 
   private static List<Field> fields(byte[] data) {
     ByteBuffer in = ByteBuffer.wrap(data).order(ByteOrder.LITTLE_ENDIAN);

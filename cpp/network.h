@@ -31,7 +31,8 @@ class Network {
 
   // One tensor of one group, as a checkpoint names it.
   struct Tensor {
-    std::string name;  // "l0/weight", "l0/bias", "l0/norm/weight", "l0/norm/bias", …, "head/weight"
+    // "l0/weight", "l0/bias", "l0/norm/weight", "l0/norm/bias", …, "head/weight", "head/bias"
+    std::string name;
     std::vector<int64_t> shape;
     uint64_t offset;    // of group 0
     uint64_t distance;  // to the next group

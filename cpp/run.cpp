@@ -211,6 +211,7 @@ nlohmann::json Run::report(uint64_t ticks, uint64_t elapsed_ns) {
   const double seconds = static_cast<double>(elapsed_ns) * 1e-9;
   const uint64_t updates = counters_[kUpdates] - updates_reported_;
   updates_reported_ = counters_[kUpdates];
+  refuse_divergence(metrics, updates);
   times_ += collector_->take_times();
   const PhaseTimes spent = times_;
   times_ = PhaseTimes();
@@ -238,6 +239,18 @@ nlohmann::json Run::report(uint64_t ticks, uint64_t elapsed_ns) {
           {"finished", false},
           {"metrics", std::move(metrics)},
           {"replay", replay_counters()}};
+}
+
+// A single update that is not finite changes nothing and is counted; when none is finite any more,
+// training has ended without saying so.
+void Run::refuse_divergence(const nlohmann::json& metrics, uint64_t updates) {
+  const double lost = metrics.value("learner/nonfinite_updates", 0.0);
+  if (updates == 0 || lost < static_cast<double>(updates)) return;
+  error_.set({"learner.update", counters_[kUpdates], "learner", Code::kDevice,
+              "training diverged: none of the last " + std::to_string(updates) +
+                  " updates was finite"});
+  replay_->close();
+  error_.check();
 }
 
 nlohmann::json Run::replay_counters() const {

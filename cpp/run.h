@@ -58,6 +58,7 @@ class Run : public Session {
   void come_to_rest();
   void register_state();
   nlohmann::json report(uint64_t ticks, uint64_t elapsed_ns);
+  void refuse_divergence(const nlohmann::json& metrics, uint64_t updates);
   nlohmann::json replay_counters() const;
 
   FirstError error_;

@@ -1,6 +1,6 @@
 // FastSAC in double precision, written plainly from the formulas, one row at a time: what the
-// programs are compared with. Shares nothing with cpp/ but the row layout, the random stream and the
-// learner's settings.
+// programs are compared with. Shares nothing with cpp/ but the row layout, the random stream and
+// the learner's settings.
 #pragma once
 
 #include <algorithm>

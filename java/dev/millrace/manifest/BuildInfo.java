@@ -17,7 +17,9 @@ public final class BuildInfo {
   }
 
   /**
-   * The build section of a manifest; {@code description} is what the native core says of itself.
+   * What a run was made with, for its manifest.
+   *
+   * @param description what the native core says about itself
    */
   public static ObjectNode of(JsonNode description) {
     ObjectNode build = Json.object();

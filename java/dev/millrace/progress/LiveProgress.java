@@ -42,7 +42,7 @@ final class LiveProgress implements Progress {
 
   private void erase() {
     if (drawnLines > 0) {
-      out.printf("\033[%dA\033[J", drawnLines); // so many lines up, and clear all below
+      out.printf("\033[%dA\033[J", drawnLines); // up so many lines, clear all below
       drawnLines = 0;
     }
   }

@@ -9,13 +9,13 @@ import java.nio.file.Path;
 final class Terminal {
   private Terminal() {}
 
-  /**
-   * As /proc says it; where there is none, lines are safer. {@code System.console()} asks about
-   * standard input, too, and differs between JDKs.
-   */
+  /** Asks the kernel: {@code System.console()} answers for standard input, too. */
   static boolean is(PrintStream out) {
     int descriptor = out == System.out ? 1 : 2;
     Path link = Path.of("/proc/self/fd/" + descriptor);
+    if (!Files.isSymbolicLink(link)) {
+      return false; // no such files on this system: plain lines are never wrong
+    }
     try {
       String target = Files.readSymbolicLink(link).toString();
       return target.startsWith("/dev/pts/") || target.startsWith("/dev/tty");

@@ -32,7 +32,7 @@ public final class Play {
   }
 
   /**
-   * Loads the policy alone and plays every episode to its end.
+   * Plays episodes with the checkpoint's policy, each from a reset.
    *
    * @param clean without observation noise and events
    */

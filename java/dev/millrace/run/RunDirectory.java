@@ -8,7 +8,6 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
-import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
 
 /** Where everything of a run lies. */
@@ -18,7 +17,7 @@ public record RunDirectory(Path path) {
   /** {@code runs/<task>-<algo>/<timestamp>}, not there yet. */
   public static RunDirectory standard(String task, String algo) {
     Path parent = Path.of("runs", task + "-" + algo);
-    String stamp = LocalDateTime.now(ZoneId.systemDefault()).format(STAMP);
+    String stamp = LocalDateTime.now(java.time.ZoneId.systemDefault()).format(STAMP);
     Path path = parent.resolve(stamp);
     for (int i = 2; Files.exists(path); i++) {
       path = parent.resolve(stamp + "-" + i);

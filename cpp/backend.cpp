@@ -19,7 +19,7 @@ const BackendPlugin& cuda_plugin() {
 std::vector<BackendInfo> backends() {
   const BackendPlugin& cuda = cuda_plugin();
   const bool has_cuda = cuda.api != nullptr;
-  return {{"cpu", true, "", "host memory"},
+  return {{"cpu", true, "", ""},
           {"cuda", has_cuda, has_cuda ? "" : cuda.text, has_cuda ? cuda.text : ""},
           {"metal", false, "not built", ""}};
 }

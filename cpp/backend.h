@@ -67,7 +67,7 @@ struct BackendInfo {
   std::string name;
   bool available;
   std::string reason;  // empty when available
-  std::string device;  // what it is; empty when it is not available
+  std::string device;  // what a plug-in says it is
 };
 
 // Every backend that this product knows, with the reason why one cannot be had.

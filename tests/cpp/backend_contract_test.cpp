@@ -1,4 +1,5 @@
-// What every backend must do, on each one that this machine has.
+// Tests for cpp/backend_cpu.cpp and the plug-ins: what every backend must do, on each one that this
+// machine has.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -44,6 +45,22 @@ TEST_P(BackendContract, MemoryThatCannotBeHadIsAResourceFailureNamingTheCall) {
   }
   Memory memory(backend_, Memory::Kind::kDevice, 4);  // the device is still good
   EXPECT_EQ(transfer_.read(memory.floats(), 1), std::vector<float>{0});
+}
+
+TEST_P(BackendContract, TheFirstErrorIsKeptWithItsOperationPlaceCodeAndMeaning) {
+  const auto fail = [&](Memory::Kind kind) {
+    EXPECT_THROW(Memory(backend_, kind, UINT64_MAX), Failure);
+    BackendError error{};
+    backend_.api().last_error(backend_.device(), &error);
+    return error;
+  };
+  const BackendError first = fail(Memory::Kind::kDevice);
+  EXPECT_NE(first.code, 0);
+  for (const char* text : {first.operation, first.site, first.meaning}) EXPECT_STRNE(text, "");
+  const BackendError second = fail(Memory::Kind::kPinnedHost);
+  EXPECT_STREQ(second.operation, first.operation);
+  EXPECT_STREQ(second.site, first.site);
+  EXPECT_EQ(second.code, first.code);
 }
 
 TEST_P(BackendContract, CopyRowsKeepsPitchesApart) {

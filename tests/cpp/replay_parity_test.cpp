@@ -24,6 +24,17 @@ struct Outcome {
   uint64_t wraps;
 };
 
+// The batch holds whole rows, and those that the rule of gather.h names.
+void expect_rows(const std::vector<float>& batch, const RowLayout& layout, uint64_t capacity,
+                 const SampleRange& range) {
+  const uint64_t stride = static_cast<uint64_t>(layout.row_stride());
+  const Gather gather{nullptr, nullptr,    capacity,  stride,    kSamples,
+                      kSeed,   range.tick, range.low, range.high};
+  for (uint64_t i = 0; i < kSamples; ++i) {
+    EXPECT_EQ(read_tagged(&batch[i * stride], layout), gather_row(gather, i)) << i;
+  }
+}
+
 // Synchronous ticks until the ring was gone round three times. The capacity leaves a remainder that
 // is smaller than a chunk, so copies split at the wrap, each time elsewhere.
 Outcome run_ticks(const std::string& name, const RowLayout& layout, int depth) {
@@ -41,6 +52,7 @@ Outcome run_ticks(const std::string& name, const RowLayout& layout, int depth) {
     replay.progress(true);
     const uint64_t floats = kSamples * static_cast<uint64_t>(layout.row_stride());
     outcome.batches.push_back(transfer.read(replay.take(tick), floats));
+    expect_rows(outcome.batches.back(), layout, capacity, replay.taken());
   }
   const ReplayCounters counters = replay.counters();
   outcome.wraps = counters.wraps;

@@ -2,10 +2,26 @@
 
 #include <sstream>
 
+#include "backend_plugin.h"
+
 namespace millrace {
 
+namespace {
+
+// Asked once: what the driver says does not change while a process lives.
+const BackendPlugin& cuda_plugin() {
+  static const BackendPlugin plugin = open_backend_plugin("cuda", own_folder());
+  return plugin;
+}
+
+}  // namespace
+
 std::vector<BackendInfo> backends() {
-  return {{"cpu", true, ""}, {"cuda", false, "not built"}, {"metal", false, "not built"}};
+  const BackendPlugin& cuda = cuda_plugin();
+  const bool has_cuda = cuda.api != nullptr;
+  return {{"cpu", true, "", ""},
+          {"cuda", has_cuda, has_cuda ? "" : cuda.text, has_cuda ? cuda.text : ""},
+          {"metal", false, "not built", ""}};
 }
 
 const BackendApi& backend_api(const std::string& name) {
@@ -14,7 +30,7 @@ const BackendApi& backend_api(const std::string& name) {
     if (!info.available) {
       throw Failure(Code::kUnavailable, "device " + name + " is unavailable: " + info.reason);
     }
-    return backend_cpu();
+    return name == "cpu" ? backend_cpu() : *cuda_plugin().api;
   }
   throw Failure(Code::kInvalid, "unknown device '" + name + "': use cpu, cuda or metal");
 }
@@ -25,9 +41,7 @@ Backend::Backend(const BackendApi& api) : api_(api) {
                   "backend speaks interface " + std::to_string(api.api_version) +
                       ", this library speaks " + std::to_string(kBackendApiVersion));
   }
-  if (api.open(&device_) != 0) {
-    throw Failure(Code::kUnavailable, std::string("cannot open device ") + api.name);
-  }
+  check(api.open(&device_), "opening the device", Code::kUnavailable);
 }
 
 Backend::~Backend() { api_.close(device_); }

@@ -33,6 +33,7 @@ struct BackendApi {
 
   int (*open)(void** device);
   void (*close)(void* device);
+  // The first error of the device; of a null device: why it could not be opened.
   void (*last_error)(void* device, BackendError* error);
 
   // Zeroed; device memory is aligned to 256 bytes, pinned host memory to 64.
@@ -57,10 +58,16 @@ struct BackendApi {
   int (*wait_event)(void* event);  // blocks the calling thread
 };
 
+// What a plug-in exports under kBackendEntryName: its table, and then `text` says what the device
+// is; or null, and then `text` says why there is none.
+using BackendEntry = const BackendApi*(char* text, uint64_t text_bytes);
+constexpr const char* kBackendEntryName = "millrace_backend";
+
 struct BackendInfo {
   std::string name;
   bool available;
   std::string reason;  // empty when available
+  std::string device;  // what a plug-in says it is
 };
 
 // Every backend that this product knows, with the reason why one cannot be had.

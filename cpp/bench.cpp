@@ -1,6 +1,7 @@
 #include "bench.h"
 
 #include "bench_physics.h"
+#include "bench_replay.h"
 #include "bench_train.h"
 #include "status.h"
 
@@ -9,8 +10,9 @@ namespace millrace {
 nlohmann::json run_bench(const nlohmann::json& request) {
   const std::string kind = request.value("kind", "");
   if (kind == "physics") return bench_physics(request);
+  if (kind == "replay") return bench_replay(request);
   if (kind == "train") return bench_train(request);
-  throw Failure(Code::kInvalid, "bench: '" + kind + "' is not one of physics, train");
+  throw Failure(Code::kInvalid, "bench: '" + kind + "' is not one of physics, replay, train");
 }
 
 }  // namespace millrace

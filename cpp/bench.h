@@ -1,5 +1,4 @@
-// Bench: dispatches a request {kind: "physics" | "train", …} to the bench of that name and adds
-// what makes reports comparable: version, processor, configuration.
+// Bench: dispatches a request {kind: "physics" | "replay" | "train", …} to the bench of that name.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -14,7 +14,10 @@ namespace millrace {
 nlohmann::json describe_library() {
   nlohmann::json list = nlohmann::json::array();
   for (const BackendInfo& info : backends()) {
-    list.push_back({{"name", info.name}, {"available", info.available}, {"reason", info.reason}});
+    list.push_back({{"name", info.name},
+                    {"available", info.available},
+                    {"reason", info.reason},
+                    {"device", info.device}});
   }
   const HostMemory memory = available_host_memory();
   return {{"version", MILLRACE_VERSION},

@@ -1,5 +1,6 @@
 // Reductions that every instruction set adds up in the same order: sixteen running lanes, folded
-// pairwise. (Without -fast-math flags a compiler may not reorder a plain sum, hence not vectorise it.)
+// pairwise. (Without -fast-math flags a compiler may not reorder a plain sum, hence not vectorise
+// it.)
 //
 // MR_CLONES compiles a function for several instruction sets; the processor's best is chosen when
 // the library is loaded. No contraction and fixed lanes: all clones give the same bits.

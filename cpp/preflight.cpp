@@ -20,23 +20,29 @@ BackendInfo backend_named(const std::string& name) {
   throw Failure(Code::kBug, "no backend is called " + name);
 }
 
+// Why a run cannot use a backend; empty if it can.
+std::string why_not(const BackendInfo& info) {
+  if (info.name == "cpu") return "";
+  return info.available ? "training on the device is not built yet; bench replay runs there"
+                        : info.reason;
+}
+
 // `auto` resolves once, here, and says what it found.
 nlohmann::json resolve_device(const RunPlan& plan, std::vector<Finding>& findings) {
   const std::string wanted = plan.device == "auto" ? "cuda" : plan.device;
-  const BackendInfo info = backend_named(wanted);
+  const std::string reason = why_not(backend_named(wanted));
   if (plan.device == "auto") {
     return {{"requested", "auto"},
             {"effective", "cpu"},
-            {"reason", "cuda: " + info.reason + "; metal: " + backend_named("metal").reason}};
+            {"reason", "cuda: " + reason + "; metal: " + why_not(backend_named("metal"))}};
   }
-  if (!info.available) {
-    findings.push_back({"DEVICE_UNAVAILABLE", Readiness::kRefused, "device",
-                        wanted + ": " + info.reason,
+  if (!reason.empty()) {
+    findings.push_back({"DEVICE_UNAVAILABLE", Readiness::kRefused, "device", wanted + ": " + reason,
                         "device: auto takes what is there; doctor lists it"});
   }
   return {{"requested", plan.device},
-          {"effective", info.available ? wanted : "none"},
-          {"reason", info.available ? "requested" : info.reason}};
+          {"effective", reason.empty() ? wanted : "none"},
+          {"reason", reason.empty() ? "requested" : reason}};
 }
 
 void check_graph_and_precision(const RunPlan& plan, std::vector<Finding>& findings) {

@@ -21,14 +21,14 @@ namespace millrace {
 // What a task asks of the physics: names are looked up in the robot file; all that are missing are
 // reported in one Failure(kInvalid).
 struct SimSpec {
-  std::string model_path;      // an MJCF file; includes and meshes must stay inside its folder
-  int substeps;                // mj_steps per tick
-  double tick_seconds;         // checked against the model's timestep x substeps
-  double action_scale;         // ctrl = default ctrl + action_scale * action
-  bool is_legged;              // root is a free joint; feet, imu sites and torso are required
-  std::string torso_body;      // "torso_link"
-  std::string pelvis_imu_site; // "imu_in_pelvis"
-  std::string torso_imu_site;  // "imu_in_torso"
+  std::string model_path;       // an MJCF file; includes and meshes must stay inside its folder
+  int substeps;                 // mj_steps per tick
+  double tick_seconds;          // checked against the model's timestep x substeps
+  double action_scale;          // ctrl = default ctrl + action_scale * action
+  bool is_legged;               // root is a free joint; feet, imu sites and torso are required
+  std::string torso_body;       // "torso_link"
+  std::string pelvis_imu_site;  // "imu_in_pelvis"
+  std::string torso_imu_site;   // "imu_in_torso"
   std::vector<std::string> foot_sites;   // "left_foot", "right_foot"
   std::vector<std::string> body_names;   // tracked bodies, in order; may be empty
   std::vector<std::string> joint_names;  // joints that must exist; may be empty
@@ -39,7 +39,7 @@ struct SimSpec {
 struct SimModel {
   int nq, nv, num_actions;
   std::vector<std::string> joint_names;
-  std::vector<double> default_qpos;            // keyframe "stand", else qpos0; nq
+  std::vector<double> default_qpos;  // keyframe "stand", else qpos0; nq
   std::vector<double> default_joint_position;
   std::vector<double> joint_lower, joint_upper;  // +-1e10 without a limit
   std::vector<int> joint_qpos_address, joint_dof_address;

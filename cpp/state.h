@@ -12,54 +12,54 @@ namespace millrace {
 
 // Written by the physics owner after each step and reset. `B` tracked bodies, `J` joints.
 enum SimField {
-  kRootPosition,           // 3, m
-  kRootQuaternion,         // 4
-  kRootLinearVelocity,     // 3, m/s
-  kRootAngularVelocity,    // 3, rad/s, in the root body's axes
-  kJointPosition,          // J, rad or m
-  kJointVelocity,          // J, rad/s or m/s
-  kGyro,                   // 3, rad/s, torso IMU axes, clipped at +-34.9
-  kLocalLinearVelocity,    // 3, m/s, pelvis IMU axes
-  kProjectedGravity,       // 3, gravity direction in torso axes: -(R20, R21, R22)
-  kFootPosition,           // 2 x 3, m, left then right site
-  kFootQuaternion,         // 2 x 4
-  kFootContact,            // 2, 1 if any contact with the ground in the last substep
-  kBodyPosition,           // B x 3, m
-  kBodyQuaternion,         // B x 4
-  kBodyLinearVelocity,     // B x 3, m/s, of the body frame's origin
-  kBodyAngularVelocity,    // B x 3, rad/s
-  kUnstable,               // 1: 1 if MuJoCo warned of bad qpos, qvel or qacc in this tick
+  kRootPosition,         // 3, m
+  kRootQuaternion,       // 4
+  kRootLinearVelocity,   // 3, m/s
+  kRootAngularVelocity,  // 3, rad/s, in the root body's axes
+  kJointPosition,        // J, rad or m
+  kJointVelocity,        // J, rad/s or m/s
+  kGyro,                 // 3, rad/s, torso IMU axes, clipped at +-34.9
+  kLocalLinearVelocity,  // 3, m/s, pelvis IMU axes
+  kProjectedGravity,     // 3, gravity direction in torso axes: -(R20, R21, R22)
+  kFootPosition,         // 2 x 3, m, left then right site
+  kFootQuaternion,       // 2 x 4
+  kFootContact,          // 2, 1 if any contact with the ground in the last substep
+  kBodyPosition,         // B x 3, m
+  kBodyQuaternion,       // B x 4
+  kBodyLinearVelocity,   // B x 3, m/s, of the body frame's origin
+  kBodyAngularVelocity,  // B x 3, rad/s
+  kUnstable,             // 1: 1 if MuJoCo warned of bad qpos, qvel or qacc in this tick
   kSimFieldCount
 };
 
 // Owned by the update step (float part).
 enum EpisodeField {
-  kAction,          // A, the action applied in this tick (as the policy gave it)
-  kLastAction,      // A, the one before
-  kCommand,         // 5: vx m/s, vy m/s, wz rad/s, target heading rad, 1 if told to stand still
-  kGaitPhase,       // 2, rad in [0, 2 pi), left, right
-  kReturn,          // 1, undiscounted sum of dt-scaled rewards of the running episode
-  kPushVelocity,    // 6: pending world-frame velocity change (linear, angular), 0 when none
-  kFootAirTime,     // 2, s since the foot last touched the ground, before this tick's contact
-  kObservation,     // observation_dim, what the policy reads next (noise included)
-  kCritic,          // critic_dim
-  kReward,          // 1, of this tick
-  kTermReward,      // one per reward term, weighted and dt-scaled, of this tick
+  kAction,        // A, the action applied in this tick (as the policy gave it)
+  kLastAction,    // A, the one before
+  kCommand,       // 5: vx m/s, vy m/s, wz rad/s, target heading rad, 1 if told to stand still
+  kGaitPhase,     // 2, rad in [0, 2 pi), left, right
+  kReturn,        // 1, undiscounted sum of dt-scaled rewards of the running episode
+  kPushVelocity,  // 6: pending world-frame velocity change (linear, angular), 0 when none
+  kFootAirTime,   // 2, s since the foot last touched the ground, before this tick's contact
+  kObservation,   // observation_dim, what the policy reads next (noise included)
+  kCritic,        // critic_dim
+  kReward,        // 1, of this tick
+  kTermReward,    // one per reward term, weighted and dt-scaled, of this tick
   kEpisodeFieldCount
 };
 
 // Owned by the update step (integer part).
 enum CounterField {
-  kStep,              // ticks on the episode clock; starts at random in the first episode
-  kTicksLived,        // ticks since reset
-  kCommandTimer,      // ticks until the command is drawn again
-  kPushTimer,         // ticks until the next push
-  kFrame,             // current reference frame (motion tracking)
-  kEpisode,           // episodes finished by this environment
-  kDone,              // 1 if this tick ended the episode
-  kTruncated,         // 1 if it ended by a time limit alone
-  kEndReason,         // index into the task's termination list + 1; 0 = none
-  kDesynchronised,    // 1 while in the first episode, whose start step was drawn: not in statistics
+  kStep,            // ticks on the episode clock; starts at random in the first episode
+  kTicksLived,      // ticks since reset
+  kCommandTimer,    // ticks until the command is drawn again
+  kPushTimer,       // ticks until the next push
+  kFrame,           // current reference frame (motion tracking)
+  kEpisode,         // episodes finished by this environment
+  kDone,            // 1 if this tick ended the episode
+  kTruncated,       // 1 if it ended by a time limit alone
+  kEndReason,       // index into the task's termination list + 1; 0 = none
+  kDesynchronised,  // 1 while in the first episode, whose start step was drawn: not in statistics
   kCounterFieldCount
 };
 

@@ -59,13 +59,13 @@ class FirstError {
 };
 
 // Throws Failure(kBug) naming file and line; always on.
-#define MR_CHECK(condition, message)                                                          \
-  do {                                                                                        \
-    if (!(condition)) {                                                                       \
-      throw ::millrace::Failure(::millrace::Code::kBug, std::string(__FILE__ ":") +           \
-                                                            std::to_string(__LINE__) + ": " + \
-                                                            (message));                       \
-    }                                                                                         \
+#define MR_CHECK(condition, message)                                                \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
+      throw ::millrace::Failure(                                                    \
+          ::millrace::Code::kBug,                                                   \
+          std::string(__FILE__ ":") + std::to_string(__LINE__) + ": " + (message)); \
+    }                                                                               \
   } while (false)
 
 }  // namespace millrace

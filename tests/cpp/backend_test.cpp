@@ -10,30 +10,54 @@
 namespace millrace {
 namespace {
 
-TEST(Backends, CpuIsAvailableAndTheOthersSayWhyNot) {
+TEST(Backends, CpuIsAvailableAndTheOthersSayWhatOrWhyNot) {
   const std::vector<BackendInfo> all = backends();
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].name, "cpu");
   EXPECT_TRUE(all[0].available);
-  for (size_t i = 1; i < all.size(); ++i) {
-    EXPECT_FALSE(all[i].available);
-    EXPECT_EQ(all[i].reason, "not built");
+  EXPECT_EQ(all[1].name, "cuda");
+  EXPECT_EQ(all[2].name, "metal");
+  for (const BackendInfo& info : all) {
+    EXPECT_EQ(info.reason.empty(), info.available) << info.name;
+    EXPECT_EQ(info.device.empty(), !info.available || info.name == "cpu") << info.name;
   }
 }
 
 TEST(Backends, AnUnavailableOrUnknownOneIsRefusedWithTheReason) {
-  try {
-    backend_api("cuda");
-    FAIL();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.code(), Code::kUnavailable);
-    EXPECT_STREQ(failure.what(), "device cuda is unavailable: not built");
+  for (const BackendInfo& info : backends()) {
+    if (info.available) {
+      EXPECT_EQ(backend_api(info.name).name, info.name);
+      continue;
+    }
+    try {
+      backend_api(info.name);
+      ADD_FAILURE() << info.name;
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), Code::kUnavailable);
+      EXPECT_EQ(failure.what(), "device " + info.name + " is unavailable: " + info.reason);
+    }
   }
   try {
     backend_api("mps");
     FAIL();
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), Code::kInvalid);
+  }
+}
+
+TEST(Backend, ADeviceThatDoesNotOpenSaysWhy) {
+  BackendApi broken = backend_cpu();
+  broken.open = [](void**) { return 7; };
+  broken.last_error = [](void* device, BackendError* error) {
+    EXPECT_EQ(device, nullptr);
+    *error = {"wake", "here:1", 7, "it sleeps"};
+  };
+  try {
+    Backend backend(broken);
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Code::kUnavailable);
+    EXPECT_STREQ(failure.what(), "opening the device failed on cpu: wake at here:1: 7 it sleeps");
   }
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "each_backend.h"
 #include "replay.h"
 #include "tagged_rows.h"
 
@@ -22,15 +23,15 @@ constexpr uint64_t kSamples = 24;
 
 class Stress {
  public:
-  Stress(bool is_sync, int depth)
+  Stress(const BackendApi& api, bool is_sync, int depth)
       : is_sync_(is_sync),
         chunk_(static_cast<uint64_t>(7 + 3 * depth)),
         ticks_(kRowsOfACase / chunk_ + 1),
         capacity_((static_cast<uint64_t>(depth) + 1) * chunk_ + static_cast<uint64_t>(depth) % 5 +
                   1),
-        backend_(backend_cpu()),
-        replay_(backend_, {kPaddedLayout, chunk_, capacity_, depth, kSamples, 17, 1},
-                first_error_) {}
+        backend_(api),
+        replay_(backend_, {kPaddedLayout, chunk_, capacity_, depth, kSamples, 17, 1}, first_error_),
+        transfer_(backend_) {}
 
   void run() {
     std::thread writer([this] { guard("writer", [this] { write(); }); });
@@ -103,9 +104,10 @@ class Stress {
     MR_CHECK(range.tick == tick, "a batch of another tick");
     MR_CHECK(range.high <= replay_.counters().committed, "a batch of uncommitted rows");
     MR_CHECK(!is_sync_ || range.high == (tick + 1) * chunk_, "a batch without the newest rows");
+    const uint64_t stride = static_cast<uint64_t>(replay_.batch_stride());
+    const std::vector<float> values = transfer_.read(batch, kSamples * stride);
     for (uint64_t i = 0; i < kSamples; ++i) {
-      const uint64_t row =
-          read_tagged(batch + i * static_cast<uint64_t>(replay_.batch_stride()), kPaddedLayout);
+      const uint64_t row = read_tagged(&values[i * stride], kPaddedLayout);
       bad_rows_ += row < range.low || row >= range.high;
     }
   }
@@ -115,17 +117,22 @@ class Stress {
   Backend backend_;
   FirstError first_error_;
   Replay replay_;
+  Transfer transfer_;      // sampler thread
   Doorbell actions_;       // rung once for each released action
   uint64_t bad_rows_ = 0;  // sampler thread
   uint64_t batches_ = 0;   // sampler thread
 };
 
-TEST(ReplayStress, AMillionRowsThroughEveryDepthSyncAndAsync) {
+class ReplayStress : public testing::TestWithParam<std::string> {};
+
+MR_ON_EACH_BACKEND(ReplayStress);
+
+TEST_P(ReplayStress, AMillionRowsThroughEveryDepthSyncAndAsync) {
   uint64_t rows = 0;
   for (int depth = 1; depth <= kDepths; ++depth) {
     for (bool is_sync : {true, false}) {
       SCOPED_TRACE((is_sync ? "sync depth " : "async depth ") + std::to_string(depth));
-      Stress stress(is_sync, depth);
+      Stress stress(backend_api(GetParam()), is_sync, depth);
       stress.run();
       rows += stress.rows();
     }

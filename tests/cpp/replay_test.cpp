@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "delayed_backend.h"
-#include "philox.h"
+#include "each_backend.h"
 #include "tagged_rows.h"
 
 namespace millrace {
@@ -24,6 +24,7 @@ struct Rig {
       : backend(api),
         replay(backend, {kPaddedLayout, num_envs, capacity, depth, kSamples, 11, threshold},
                first_error),
+        transfer(backend),
         num_envs(num_envs) {}
 
   void publish() {
@@ -38,11 +39,11 @@ struct Rig {
     return has_batch ? take(number) : std::vector<uint64_t>{};
   }
   std::vector<uint64_t> take(uint64_t number) {
-    const float* batch = replay.take(number);
+    const uint64_t stride = static_cast<uint64_t>(replay.batch_stride());
+    const std::vector<float> batch = transfer.read(replay.take(number), kSamples * stride);
     std::vector<uint64_t> rows;
     for (uint64_t i = 0; i < kSamples; ++i) {
-      rows.push_back(
-          read_tagged(batch + i * static_cast<uint64_t>(replay.batch_stride()), kPaddedLayout));
+      rows.push_back(read_tagged(&batch[i * stride], kPaddedLayout));
     }
     return rows;
   }
@@ -50,8 +51,17 @@ struct Rig {
   Backend backend;
   FirstError first_error;
   Replay replay;
+  Transfer transfer;
   uint64_t num_envs;
 };
+
+// What does not need a device that a test steps holds on every one that is here.
+class ReplayProtocol : public testing::TestWithParam<std::string> {
+ protected:
+  const BackendApi& api() const { return backend_api(GetParam()); }
+};
+
+MR_ON_EACH_BACKEND(ReplayProtocol);
 
 TEST(Replay, HostBytesDoNotGrowWithTheCapacity) {
   Rig small(backend_cpu(), 2, 4, 14), large(backend_cpu(), 2, 4, 1000);
@@ -65,8 +75,8 @@ TEST(Replay, RefusesACapacityBelowWhatIsInFlight) {
   EXPECT_NO_THROW(Rig(backend_cpu(), 2, 4, 12));
 }
 
-TEST(Replay, NoBatchBelowTheThreshold) {
-  Rig rig;
+TEST_P(ReplayProtocol, NoBatchBelowTheThreshold) {
+  Rig rig(api());
   EXPECT_FALSE(rig.replay.request(0));  // would hold 4 of 8 rows
   rig.publish();
   rig.replay.progress(true);
@@ -77,8 +87,8 @@ TEST(Replay, NoBatchBelowTheThreshold) {
 }
 
 // The batch of tick t+1 holds the rows that the action released for tick t makes.
-TEST(Replay, TheRangeIncludesTheRowsInTheMaking) {
-  Rig rig;
+TEST_P(ReplayProtocol, TheRangeIncludesTheRowsInTheMaking) {
+  Rig rig(api());
   std::vector<bool> seen(4, false);
   for (uint64_t tick = 0; tick < 40; ++tick) {
     const uint64_t published = rig.replay.counters().published;
@@ -123,8 +133,8 @@ TEST(Replay, LaterRowsWaitUntilThePromisedBatchIsGathered) {
   }
 }
 
-TEST(Replay, TheBoundaryWaitsForThePublishedRowsOfTheCollector) {
-  Rig rig;
+TEST_P(ReplayProtocol, TheBoundaryWaitsForThePublishedRowsOfTheCollector) {
+  Rig rig(api());
   rig.tick(0);
   ASSERT_TRUE(rig.replay.request(1));
   std::promise<void> release;
@@ -157,8 +167,8 @@ TEST(Replay, DepthOneHoldsTheCollectorBackAndTheDeviceKeepsTickT) {
   EXPECT_EQ(rig.replay.counters().backpressure_waits, 1u);
 }
 
-TEST(Replay, TheFirstErrorIsTheCauseOfEveryLaterWait) {
-  Rig rig;
+TEST_P(ReplayProtocol, TheFirstErrorIsTheCauseOfEveryLaterWait) {
+  Rig rig(api());
   rig.tick(0);
   rig.replay.request(1);
   std::thread collector([&] {
@@ -189,12 +199,13 @@ TEST(Replay, CloseReportsWhatWasInFlight) {
 
 // A time-limit row at the last place of the ring keeps its own final observation (4), not the first
 // one of the next episode (100) that lies next to it.
-TEST(Replay, ATruncatedRowKeepsItsFinalObservation) {
+TEST_P(ReplayProtocol, ATruncatedRowKeepsItsFinalObservation) {
   constexpr RowLayout kLayout{1, 1, 1};
   for (uint64_t offset = 0; offset < 4; ++offset) {  // the truncated row at every place, CAP-1 too
-    Backend backend(backend_cpu());
+    Backend backend(api());
     FirstError first_error;
     Replay replay(backend, {kLayout, 1, 4, 1, 64, 3, 1}, first_error);
+    Transfer transfer(backend);
     const auto add = [&](float obs, float next, float truncated) {
       float* row = replay.claim();
       const float values[] = {obs, next, obs, 1000 + obs, truncated, truncated, obs, next};
@@ -209,10 +220,11 @@ TEST(Replay, ATruncatedRowKeepsItsFinalObservation) {
     add(100, 101, 0);
     ASSERT_TRUE(replay.request_newest(9));
     replay.progress(true);
-    const float* batch = replay.take(9);
+    const uint64_t stride = static_cast<uint64_t>(replay.batch_stride());
+    const std::vector<float> batch = transfer.read(replay.take(9), 64 * stride);
     int truncated_count = 0;
-    for (int i = 0; i < 64; ++i) {
-      const float* row = batch + i * replay.batch_stride();
+    for (uint64_t i = 0; i < 64; ++i) {
+      const float* row = &batch[i * stride];
       EXPECT_EQ(row[kLayout.next_observation()], row[kLayout.observation()] + 1);
       EXPECT_EQ(row[kLayout.reward()] - 1000, row[kLayout.observation()]);
       EXPECT_EQ(row[kLayout.action()], row[kLayout.observation()]);

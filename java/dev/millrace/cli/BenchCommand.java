@@ -11,15 +11,16 @@ import picocli.CommandLine.Option;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
-/** {@code bench physics|train}: how fast this machine is, every run reported. */
+/** {@code bench physics|replay|train}: how fast this machine is, every run reported. */
 @Command(
     name = "bench",
-    description = "Measure physics or training on this machine.",
+    description = "Measure physics, replay or training on this machine.",
     mixinStandardHelpOptions = true,
     footer = {
       "",
       "Examples",
       "  millrace bench physics",
+      "  millrace bench replay --device cuda",
       "  millrace bench train g1_walk_flat -s env.num_envs=256"
     })
 final class BenchCommand {
@@ -91,6 +92,118 @@ final class BenchCommand {
       if (model != null) {
         request.put("model_file", model.toAbsolutePath().toString());
       }
+      return print(context, json, context.core().bench(request));
+    }
+  }
+
+  /** {@code bench replay}. */
+  @Command(
+      name = "replay",
+      description = "From rows to a batch: ingress, ring and gather, without robots or a learner.",
+      mixinStandardHelpOptions = true,
+      footer = {
+        "",
+        "serial: publish, copy, commit and gather one after the other.",
+        "prefetch: the same inside an update of 4 ms; what is left at its end is boundary_us.",
+        "",
+        "Example",
+        "  millrace bench replay --device cuda --mode prefetch --json"
+      })
+  static final class Replay implements Callable<Integer> {
+    private final Context context;
+
+    @Option(
+        names = "--device",
+        paramLabel = "NAME",
+        defaultValue = "cpu",
+        description = "Where the ring lives: cpu or cuda (default: ${DEFAULT-VALUE}).")
+    private String device;
+
+    @Option(
+        names = "--mode",
+        paramLabel = "MODE",
+        defaultValue = "serial",
+        description = "serial or prefetch (default: ${DEFAULT-VALUE}).")
+    private String mode;
+
+    @Option(
+        names = "--envs",
+        paramLabel = "N",
+        defaultValue = "512",
+        description = "Rows of a tick (default: ${DEFAULT-VALUE}).")
+    private int envs;
+
+    @Option(
+        names = "--capacity",
+        paramLabel = "N",
+        defaultValue = "4096",
+        description = "Rows of the ring (default: ${DEFAULT-VALUE}).")
+    private long capacity;
+
+    @Option(
+        names = "--depth",
+        paramLabel = "N",
+        defaultValue = "2",
+        description = "Ingress slots (default: ${DEFAULT-VALUE}).")
+    private int depth;
+
+    @Option(
+        names = "--samples",
+        paramLabel = "N",
+        defaultValue = "2048",
+        description = "Rows of a batch (default: ${DEFAULT-VALUE}).")
+    private long samples;
+
+    @Option(
+        names = "--dims",
+        paramLabel = "OBS,ACT,CRITIC",
+        split = ",",
+        hideParamSyntax = true,
+        arity = "1",
+        defaultValue = "98,29,101",
+        description = "Floats of a row's parts (default: ${DEFAULT-VALUE}, the G1's).")
+    private int[] dims;
+
+    @Option(
+        names = "--runs",
+        paramLabel = "N",
+        defaultValue = "5",
+        description = "Runs (default: ${DEFAULT-VALUE}).")
+    private int runs;
+
+    @Option(
+        names = "--ticks",
+        paramLabel = "N",
+        defaultValue = "30",
+        description = "Ticks of a run (default: ${DEFAULT-VALUE}).")
+    private int ticks;
+
+    @Option(
+        names = "--counted",
+        paramLabel = "N",
+        defaultValue = "20",
+        description = "Last ticks of a run that count (default: ${DEFAULT-VALUE}).")
+    private int counted;
+
+    @Option(names = "--json", description = "Print JSON.")
+    private boolean json;
+
+    Replay(Context context) {
+      this.context = context;
+    }
+
+    @Override
+    public Integer call() {
+      if (dims.length != 3) {
+        throw new IllegalArgumentException("--dims takes three numbers: OBS,ACT,CRITIC");
+      }
+      ObjectNode request = Json.object().put("kind", "replay");
+      request.put("backend", device).put("mode", mode);
+      request.put("envs", envs).put("capacity_rows", capacity).put("depth", depth);
+      request.put("sample_rows", samples);
+      request.put("observation_dim", dims[0]).put("action_dim", dims[1]);
+      request.put("critic_dim", dims[2]);
+      request.put("runs", runs).put("ticks", ticks).put("counted", counted);
       return print(context, json, context.core().bench(request));
     }
   }

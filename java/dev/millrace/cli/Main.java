@@ -89,6 +89,7 @@ public final class Main {
             .addSubcommand(
                 new CommandLine(new BenchCommand())
                     .addSubcommand(new BenchCommand.Physics(context))
+                    .addSubcommand(new BenchCommand.Replay(context))
                     .addSubcommand(new BenchCommand.Train(context)))
             .addSubcommand(
                 new CommandLine(new ManifestCommand())

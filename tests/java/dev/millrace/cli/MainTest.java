@@ -85,6 +85,7 @@ class MainTest {
             "preflight",
             "bench",
             "bench physics",
+            "bench replay",
             "bench train",
             "manifest",
             "manifest show",
@@ -212,12 +213,14 @@ class MainTest {
             "config show g1_walk_flat",
             "preflight g1_walk_flat",
             "bench physics",
+            "bench replay --device cpu --mode prefetch --dims 160,29,289",
             "bench train g1_walk_flat")) {
       assertEquals(0, run(command.split(" ")), () -> command + err);
       assertFalse(out.isBlank());
       assertEquals(0, run((command + " --json").split(" ")), command);
       Json.parse(out);
     }
+    assertOneLine(2, "--dims takes three numbers", "bench", "replay", "--dims", "98,29");
     assertOneLine(2, "did you mean \"g1_walk_flat\"?", "tasks", "g1_walk_fla");
     assertOneLine(2, "did you mean \"alive\"?", "terms", "alife");
     assertOneLine(2, "did you mean \"reward\"?", "terms", "--kind", "rewards");

@@ -1,0 +1,240 @@
+// The CUDA plug-in: the first device of the CUDA runtime as a BackendApi. Everything but
+// millrace_backend() is hidden; the runtime is linked statically, so that a driver is all it needs.
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "backend.h"
+#include "cuda_check.cuh"
+#include "gather_cuda.cuh"
+
+namespace millrace {
+namespace {
+
+constexpr int kDeviceIndex = 0;
+constexpr int kOldestMajor = 8;  // the kernels are compiled for sm_80 and later
+
+// Waking a sleeping thread takes longer than the copy or the gather of one tick.
+constexpr std::chrono::microseconds kSpin{50};
+
+// The handle of a device is its error cell: it has no other state.
+CudaErrors& device_of(void* device) { return *static_cast<CudaErrors*>(device); }
+
+struct CudaStream {
+  CudaErrors& device;
+  cudaStream_t stream;
+};
+
+CudaStream& stream_of(void* stream) { return *static_cast<CudaStream*>(stream); }
+
+// CUDA calls an event that was never recorded complete; the contract does not.
+struct CudaEvent {
+  CudaErrors& device;
+  cudaEvent_t event;
+  std::atomic<bool> is_recorded{false};
+};
+
+CudaEvent& event_of(void* event) { return *static_cast<CudaEvent*>(event); }
+
+// Every thread has a current device of its own, which the program around us may have changed.
+int use(CudaErrors& device) { return MR_CUDA(device, cudaSetDevice, kDeviceIndex); }
+
+// Where a device that could not be opened left its error, for last_error(nullptr).
+CudaErrors& open_errors() {
+  static CudaErrors errors;
+  return errors;
+}
+
+int open_device(void** device) {
+  if (const int code = use(open_errors())) return code;  // makes the context
+  *device = new CudaErrors;
+  return 0;
+}
+
+void close_device(void* device) { delete &device_of(device); }
+
+void last_error(void* device, BackendError* error) {
+  *error = (device == nullptr ? open_errors() : device_of(device)).first();
+}
+
+int allocate_device(void* device, uint64_t bytes, void** memory) {
+  CudaErrors& owner = device_of(device);
+  if (const int code = use(owner)) return code;
+  void* block = nullptr;
+  if (const int code = MR_CUDA(owner, cudaMalloc, &block, bytes)) return code;
+  int code = MR_CUDA(owner, cudaMemset, block, 0, bytes);
+  // Our streams do not wait for the default one, where the memory is cleared.
+  if (code == 0) code = MR_CUDA(owner, cudaStreamSynchronize, nullptr);
+  if (code != 0) {
+    cudaFree(block);
+    return code;
+  }
+  *memory = block;
+  return 0;
+}
+
+void free_device(void* device, void* memory) {
+  CudaErrors& owner = device_of(device);
+  if (use(owner) == 0) MR_CUDA(owner, cudaFree, memory);
+}
+
+int allocate_host(void* device, uint64_t bytes, void** memory) {
+  CudaErrors& owner = device_of(device);
+  if (const int code = use(owner)) return code;
+  if (const int code = MR_CUDA(owner, cudaHostAlloc, memory, bytes, cudaHostAllocDefault)) {
+    return code;
+  }
+  std::memset(*memory, 0, bytes);
+  return 0;
+}
+
+void free_host(void* device, void* memory) {
+  CudaErrors& owner = device_of(device);
+  if (use(owner) == 0) MR_CUDA(owner, cudaFreeHost, memory);
+}
+
+int memory_free_bytes(void* device, uint64_t* bytes) {
+  CudaErrors& owner = device_of(device);
+  if (const int code = use(owner)) return code;
+  size_t free_bytes = 0, all_bytes = 0;
+  const int code = MR_CUDA(owner, cudaMemGetInfo, &free_bytes, &all_bytes);
+  *bytes = free_bytes;
+  return code;
+}
+
+int create_stream(void* device, void** stream) {
+  CudaErrors& owner = device_of(device);
+  if (const int code = use(owner)) return code;
+  cudaStream_t created = nullptr;
+  const int code = MR_CUDA(owner, cudaStreamCreateWithFlags, &created, cudaStreamNonBlocking);
+  if (code == 0) *stream = new CudaStream{owner, created};
+  return code;
+}
+
+void destroy_stream(void*, void* stream) {
+  CudaStream* queue = &stream_of(stream);
+  if (use(queue->device) == 0) MR_CUDA(queue->device, cudaStreamDestroy, queue->stream);
+  delete queue;
+}
+
+int copy_async(void* stream, void* to, const void* from, uint64_t bytes) {
+  CudaStream& queue = stream_of(stream);
+  if (const int code = use(queue.device)) return code;
+  return MR_CUDA(queue.device, cudaMemcpyAsync, to, from, bytes, cudaMemcpyDefault, queue.stream);
+}
+
+int copy_2d_async(void* stream, void* to, uint64_t to_pitch_bytes, const void* from,
+                  uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows) {
+  CudaStream& queue = stream_of(stream);
+  if (const int code = use(queue.device)) return code;
+  return MR_CUDA(queue.device, cudaMemcpy2DAsync, to, to_pitch_bytes, from, from_pitch_bytes,
+                 row_bytes, rows, cudaMemcpyDefault, queue.stream);
+}
+
+int gather_async(void* stream, const Gather* gather) {
+  CudaStream& queue = stream_of(stream);
+  if (const int code = use(queue.device)) return code;
+  return MR_CUDA(queue.device, launch_gather, queue.stream, *gather);
+}
+
+int create_event(void* device, void** event) {
+  CudaErrors& owner = device_of(device);
+  if (const int code = use(owner)) return code;
+  cudaEvent_t created = nullptr;
+  const int code = MR_CUDA(owner, cudaEventCreateWithFlags, &created,
+                           cudaEventDisableTiming | cudaEventBlockingSync);
+  if (code == 0) *event = new CudaEvent{owner, created};
+  return code;
+}
+
+void destroy_event(void*, void* event) {
+  CudaEvent* mark = &event_of(event);
+  if (use(mark->device) == 0) MR_CUDA(mark->device, cudaEventDestroy, mark->event);
+  delete mark;
+}
+
+int record_event(void* stream, void* event) {
+  CudaStream& queue = stream_of(stream);
+  CudaEvent& mark = event_of(event);
+  if (const int code = use(queue.device)) return code;
+  const int code = MR_CUDA(queue.device, cudaEventRecord, mark.event, queue.stream);
+  if (code == 0) mark.is_recorded.store(true, std::memory_order_release);
+  return code;
+}
+
+// A copy that is still running is an answer, not an error.
+cudaError_t ask_event(cudaEvent_t event, int* is_complete) {
+  const cudaError_t code = cudaEventQuery(event);
+  *is_complete = code == cudaSuccess;
+  return code == cudaErrorNotReady ? cudaSuccess : code;
+}
+
+int query_event(void* event, int* is_complete) {
+  CudaEvent& mark = event_of(event);
+  *is_complete = 0;
+  if (!mark.is_recorded.load(std::memory_order_acquire)) return 0;
+  if (const int code = use(mark.device)) return code;
+  return MR_CUDA(mark.device, ask_event, mark.event, is_complete);
+}
+
+int wait_event(void* event) {
+  CudaEvent& mark = event_of(event);
+  const auto end = std::chrono::steady_clock::now() + kSpin;
+  while (std::chrono::steady_clock::now() < end) {
+    int is_complete = 0;
+    if (const int code = query_event(event, &is_complete)) return code;
+    if (is_complete != 0) return 0;
+  }
+  if (const int code = use(mark.device)) return code;
+  return MR_CUDA(mark.device, cudaEventSynchronize, mark.event);
+}
+
+const BackendApi kApi = {
+    kBackendApiVersion, "cuda",         open_device,   close_device,  last_error,
+    allocate_device,    free_device,    allocate_host, free_host,     memory_free_bytes,
+    create_stream,      destroy_stream, copy_async,    copy_2d_async, gather_async,
+    create_event,       destroy_event,  record_event,  query_event,   wait_event,
+};
+
+bool refuse(char* text, uint64_t text_bytes, const char* operation, cudaError_t code) {
+  std::snprintf(text, text_bytes, "%s: %s (%s, %d)", operation, cudaGetErrorString(code),
+                cudaGetErrorName(code), static_cast<int>(code));
+  cudaGetLastError();
+  return false;
+}
+
+// Writes what the device is, or why there is none. No call here makes a context, so that asking is
+// cheap and takes no device memory.
+bool describe_device(char* text, uint64_t text_bytes) {
+  int count = 0;
+  cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess) return refuse(text, text_bytes, "cudaGetDeviceCount", code);
+  cudaDeviceProp device{};
+  code = cudaGetDeviceProperties(&device, kDeviceIndex);
+  if (code != cudaSuccess) return refuse(text, text_bytes, "cudaGetDeviceProperties", code);
+  if (device.major < kOldestMajor) {
+    std::snprintf(text, text_bytes, "%s has compute capability %d.%d, %d.0 is needed", device.name,
+                  device.major, device.minor, kOldestMajor);
+    return false;
+  }
+  int driver = 0, runtime = 0;
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  std::snprintf(text, text_bytes,
+                "%s, compute capability %d.%d, %.1f GiB, CUDA %d.%d, driver for CUDA %d.%d",
+                device.name, device.major, device.minor,
+                static_cast<double>(device.totalGlobalMem) / (1 << 30), runtime / 1000,
+                runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
+  return true;
+}
+
+}  // namespace
+}  // namespace millrace
+
+extern "C" __attribute__((visibility("default"))) const millrace::BackendApi* millrace_backend(
+    char* text, uint64_t text_bytes) {
+  return millrace::describe_device(text, text_bytes) ? &millrace::kApi : nullptr;
+}

@@ -1,0 +1,55 @@
+// For tests of the backend contract: they run on every backend that this machine has, so that the
+// same binary covers a device where there is one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "backend.h"
+
+namespace millrace {
+
+inline std::vector<std::string> available_backends() {
+  std::vector<std::string> names;
+  for (const BackendInfo& info : backends()) {
+    if (info.available) names.push_back(info.name);
+  }
+  return names;
+}
+
+inline std::string backend_of_test(const testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
+
+#define MR_ON_EACH_BACKEND(suite) \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(available_backends()), backend_of_test)
+
+// Copies between a test's vectors and a backend's memory, each time waiting for it; on one thread.
+class Transfer {
+ public:
+  explicit Transfer(Backend& backend) : stream_(backend), event_(backend) {}
+
+  std::vector<float> read(const float* memory, uint64_t count) {
+    std::vector<float> values(count);
+    copy(values.data(), memory, count);
+    return values;
+  }
+  void write(float* memory, const std::vector<float>& values) {
+    copy(memory, values.data(), values.size());
+  }
+
+ private:
+  void copy(float* to, const float* from, uint64_t count) {
+    const uint64_t bytes = count * sizeof(float);
+    stream_.copy_rows(to, bytes, from, bytes, bytes, 1);
+    stream_.record(event_);
+    event_.wait();
+  }
+
+  Stream stream_;
+  Event event_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,138 @@
+package dev.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.millrace.config.ConfigLoader;
+import dev.millrace.core.Core;
+import dev.millrace.core.Json;
+import dev.millrace.core.Natives;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+
+/** The command line on the real core: these fail, and do not skip, without the native library. */
+class EndToEndTest {
+  @TempDir Path folder;
+  private final Core core = Natives.load();
+  private String out = "";
+  private String err = "";
+
+  private int run(String... args) {
+    ByteArrayOutputStream outBytes = new ByteArrayOutputStream();
+    ByteArrayOutputStream errBytes = new ByteArrayOutputStream();
+    int code =
+        Main.run(
+            args,
+            () -> core,
+            new PrintStream(outBytes, true, StandardCharsets.UTF_8),
+            new PrintStream(errBytes, true, StandardCharsets.UTF_8));
+    out = outBytes.toString(StandardCharsets.UTF_8);
+    err = errBytes.toString(StandardCharsets.UTF_8);
+    return code;
+  }
+
+  private String path(String name) {
+    return folder.resolve(name).toString();
+  }
+
+  private void train(String name, int ticks) {
+    List<String> args = new ArrayList<>(List.of("train", "cartpole_swingup", "--out", path(name)));
+    for (String override :
+        List.of(
+            "run.max_seconds=0",
+            "run.max_ticks=" + ticks,
+            "log.interval_ticks=20",
+            "learner.learning_starts=20",
+            "env.threads=1",
+            "replay.save=true")) {
+      args.addAll(List.of("-s", override));
+    }
+    assertEquals(0, run(args.toArray(String[]::new)), () -> err);
+  }
+
+  private List<String> metrics(String name) throws IOException {
+    List<String> lines = Files.readAllLines(folder.resolve(name).resolve("metrics.csv"));
+    String[] columns = lines.get(0).split(",", -1);
+    List<String> stable = new ArrayList<>();
+    for (String line : lines) {
+      String[] cells = line.split(",", -1);
+      StringBuilder kept = new StringBuilder();
+      for (int i = 0; i < cells.length; i++) {
+        kept.append(columns[i].matches(".*(_s|_ms)") ? "" : cells[i] + ",");
+      }
+      stable.add(kept.toString());
+    }
+    return stable;
+  }
+
+  private byte[] state(String name, String file) throws IOException {
+    return Files.readAllBytes(folder.resolve(name + "/checkpoints/tick-000000000080/" + file));
+  }
+
+  @Test
+  void everyBuiltInConfigurationPassesThePreflightOnThisMachine() {
+    for (String name : ConfigLoader.BUILT_IN) {
+      assertEquals(0, run("preflight", name, "--profile", "laptop"), () -> name + out + err);
+      assertEquals(0, run("config", "show", name, "--profile", "full"), () -> err);
+      assertEquals(0, run("tasks", name), () -> err);
+    }
+  }
+
+  @Test
+  void aResumedRunEqualsTheUninterruptedOneBitForBit() throws IOException {
+    train("whole", 80);
+    train("half", 40);
+    assertEquals(0, run("resume", path("half"), "--ticks", "40"), () -> err);
+    assertEquals(5, metrics("whole").size());
+    assertEquals(metrics("whole"), metrics("half"));
+    for (String file : List.of("state.safetensors", "replay.safetensors")) {
+      assertArrayEquals(state("whole", file), state("half", file), file);
+    }
+    assertEquals(0, run("manifest", "verify", path("half")), () -> out);
+    assertEquals(0, run("play", path("half"), "--episodes", "3", "--json"), () -> err);
+    JsonNode played = Json.parse(out);
+    assertEquals(3, played.path("episodes").size());
+    assertEquals(500, played.path("episode_length_mean").asDouble());
+  }
+
+  @Test
+  void refusalsSayTheArithmeticAndWriteNothing() {
+    int code =
+        run(
+            "train",
+            "g1_walk_flat",
+            "--profile",
+            "laptop",
+            "--out",
+            path("refused"),
+            "-s",
+            "env.num_envs=512",
+            "-s",
+            "replay.capacity_rows=4096");
+    assertEquals(3, code);
+    assertTrue(err.contains("REPLAY_CAN_NEVER_START"), err);
+    assertTrue(err.contains("10 x 512 = 5,120"), err);
+    assertFalse(Files.exists(folder.resolve("refused")));
+  }
+
+  @Test
+  void aBrokenModelIsOneFindingAndTheProcessSurvives() throws IOException {
+    Path model = Files.writeString(folder.resolve("broken.xml"), "<mujoco><worldbody>");
+    assertEquals(3, run("preflight", "cartpole_swingup", "-s", "env.model_file=" + model));
+    assertTrue(out.contains("broken.xml"), out);
+    Files.writeString(model, "<mujoco><include file=\"../other.xml\"/></mujoco>");
+    assertEquals(3, run("preflight", "cartpole_swingup", "-s", "env.model_file=" + model));
+    assertTrue(out.contains("../other.xml"), out);
+  }
+}

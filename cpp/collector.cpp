@@ -133,7 +133,6 @@ void Collector::run_tick(uint64_t tick, PhaseTimes& times) {
   }
   float* rows;
   {
-    TraceSpan trace(parts_.trace, span::kIngressBackpressure);
     PhaseTimer timer(times.claim_ns);
     rows = parts_.replay.claim();
   }

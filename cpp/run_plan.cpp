@@ -38,7 +38,7 @@ int64_t integer_at(const nlohmann::json& config, const std::string& path, int64_
 std::string choice_at(const nlohmann::json& config, const std::string& path,
                       const std::vector<std::string>& allowed) {
   const nlohmann::json& value = value_at(config, path);
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return text;
   std::string names;
   for (const std::string& name : allowed) names += (names.empty() ? "" : ", ") + name;

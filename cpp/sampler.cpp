@@ -9,7 +9,6 @@ namespace millrace {
 Sampler::Sampler(Backend& backend, Stream& stream, RowLayout layout, uint64_t sample_rows,
                  uint64_t seed)
     : stream_(stream),
-      layout_(layout),
       sample_rows_(sample_rows),
       seed_(seed),
       batches_{{backend, Memory::Kind::kDevice, sample_rows * layout.row_stride_bytes()},

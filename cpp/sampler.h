@@ -64,7 +64,6 @@ class Sampler {
   bool add(const SampleRange& range, bool is_newest);
 
   Stream& stream_;
-  const RowLayout layout_;
   const uint64_t sample_rows_;
   const uint64_t seed_;
   Memory batches_[2];

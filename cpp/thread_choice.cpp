@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <chrono>
 #include <fstream>
 #include <set>
@@ -30,7 +31,7 @@ int quota_processors() {
   std::string quota;
   double period = 0.0;
   if (!(file >> quota >> period) || quota == "max" || period <= 0.0) return 0;
-  return std::max(1, static_cast<int>(std::stod(quota) / period + 0.5));
+  return std::max(1, static_cast<int>(std::lround(std::stod(quota) / period)));
 }
 
 double measure(const SimSpec& spec, int num_envs, int threads, double seconds) {

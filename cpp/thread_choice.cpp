@@ -3,8 +3,8 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cmath>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <set>
 #include <string>

@@ -75,7 +75,7 @@ final class TermsCommand implements Callable<Integer> {
       context.out().print(Json.pretty(terms));
       return;
     }
-    Table table = new Table("kind", "term", "unit", "params", "summary");
+    Table table = new Table("kind", "term", "unit", "summary", "params");
     for (JsonNode term : terms) {
       List<String> params = new ArrayList<>();
       term.path("params")
@@ -85,8 +85,8 @@ final class TermsCommand implements Callable<Integer> {
           term.path("kind").asString(""),
           term.path("name").asString(""),
           term.path("unit").asString(""),
-          String.join(" ", params),
-          term.path("summary").asString(""));
+          term.path("summary").asString(""),
+          String.join(" ", params));
     }
     table.print(context.out());
     if (name != null && !terms.get(0).path("params").isEmpty()) {

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
 
 #include "status.h"
 
@@ -21,13 +24,33 @@ TEST(BlasThreads, TheConfigurationDecides) {
 
 TEST(BlasThreads, SaysWhichKernelsRun) { EXPECT_FALSE(blas_kernels().empty()); }
 
-// Child processes see the user's variables again; a second call keeps what was set since.
-TEST(BlasThreads, TheEnvironmentIsPutBackOnce) {
+// The variables that this process was started with; getenv shows what has become of them.
+std::map<std::string, std::string> started_with() {
+  std::map<std::string, std::string> variables;
+  std::ifstream file("/proc/self/environ");
+  for (std::string entry; std::getline(file, entry, '\0');) {
+    variables[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
+  }
+  return variables;
+}
+
+// One test, since a process loads the library once: set aside, put back, and put back only once.
+TEST(BlasThreads, NoEnvironmentVariableDecidesAndAllArePutBackOnce) {
+  EXPECT_STREQ(std::getenv("OPENBLAS_NUM_THREADS"), "1");
+  EXPECT_EQ(std::getenv("OPENBLAS_CORETYPE"), nullptr);
   restore_blas_environment();
+  const auto before = started_with();
+  for (const char* name : {"OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}) {
+    const char* now = std::getenv(name);
+    const auto then = before.find(name);
+    ASSERT_EQ(now == nullptr, then == before.end()) << name;
+    if (now != nullptr) {
+      EXPECT_EQ(then->second, now) << name;
+    }
+  }
   ASSERT_EQ(setenv("OPENBLAS_NUM_THREADS", "7", 1), 0);
   restore_blas_environment();
   EXPECT_STREQ(std::getenv("OPENBLAS_NUM_THREADS"), "7");
-  EXPECT_EQ(unsetenv("OPENBLAS_NUM_THREADS"), 0);
 }
 
 }  // namespace

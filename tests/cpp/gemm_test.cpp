@@ -1,14 +1,8 @@
-// Tests for cpp/gemm.cpp and cpp/blas_threads.cpp.
+// Tests for cpp/gemm.cpp.
 #include "gemm.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <map>
-#include <string>
-
-#include "blas_threads.h"
 #include "philox.h"
 
 namespace millrace {
@@ -51,39 +45,6 @@ TEST(Gemm, EqualsAPlainLoopForEveryTransposition) {
           }
         }
       }
-    }
-  }
-}
-
-TEST(Blas, ThreadsAreWhatWasConfigured) {
-  set_blas_threads(1);
-  EXPECT_EQ(blas_threads(), 1);
-  RecordProperty("kernels", blas_kernels());
-  EXPECT_FALSE(blas_kernels().empty());
-  EXPECT_THROW(set_blas_threads(0), Failure);
-}
-
-// The variables that this process was started with; getenv shows what has become of them.
-std::map<std::string, std::string> started_with() {
-  std::map<std::string, std::string> variables;
-  std::ifstream file("/proc/self/environ");
-  for (std::string entry; std::getline(file, entry, '\0');) {
-    variables[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
-  }
-  return variables;
-}
-
-TEST(Blas, NoEnvironmentVariableDecidesAndAllArePutBack) {
-  EXPECT_STREQ(std::getenv("OPENBLAS_NUM_THREADS"), "1");
-  EXPECT_EQ(std::getenv("OPENBLAS_CORETYPE"), nullptr);
-  restore_blas_environment();
-  const auto before = started_with();
-  for (const char* name : {"OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}) {
-    const char* now = std::getenv(name);
-    const auto then = before.find(name);
-    ASSERT_EQ(now == nullptr, then == before.end()) << name;
-    if (now != nullptr) {
-      EXPECT_EQ(then->second, now) << name;
     }
   }
 }

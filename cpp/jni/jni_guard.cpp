@@ -80,10 +80,13 @@ std::string text_of(JNIEnv* env, jstring text) {
   if (text == nullptr) throw Failure(Code::kInvalid, "null text");
   jbyteArray bytes =
       static_cast<jbyteArray>(env->CallObjectMethod(text, cached.bytes_of_string, cached.utf8));
-  if (bytes == nullptr) throw Failure(Code::kResource, "no memory for a text");
+  if (env->ExceptionCheck() || bytes == nullptr) {
+    throw Failure(Code::kResource, "no memory for a text");
+  }
   const jsize length = env->GetArrayLength(bytes);
   std::string result(static_cast<size_t>(length), '\0');
   env->GetByteArrayRegion(bytes, 0, length, reinterpret_cast<jbyte*>(result.data()));
+  if (env->ExceptionCheck()) throw Failure(Code::kBug, "a text changed its length");
   env->DeleteLocalRef(bytes);
   return result;
 }

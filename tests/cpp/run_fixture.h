@@ -107,7 +107,9 @@ using Tensors = std::map<std::string, std::string>;
 inline Tensors tensors_of(const Session& session) {
   Tensors tensors;
   for (const StateTensor& tensor : session.registry().tensors()) {
-    tensors[tensor.name].assign(static_cast<const char*>(tensor.data), tensor.bytes());
+    std::string& bytes = tensors[tensor.name];
+    bytes.resize(tensor.bytes());
+    tensor.read(0, bytes.data(), bytes.size());
   }
   return tensors;
 }
@@ -125,7 +127,7 @@ inline void restore(Session& session, const Tensors& tensors, bool with_replay) 
     if (tensor.is_replay && !with_replay) continue;
     const std::string& bytes = tensors.at(tensor.name);
     MR_CHECK(bytes.size() == tensor.bytes(), tensor.name + " has another size");
-    std::memcpy(tensor.data, bytes.data(), bytes.size());
+    tensor.write(0, bytes.data(), bytes.size());
   }
   session.restored(with_replay);
 }

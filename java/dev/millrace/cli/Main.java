@@ -51,7 +51,7 @@ public final class Main {
   static final class Version implements CommandLine.IVersionProvider {
     @Override
     public String[] getVersion() {
-      return new String[] {"millrace " + BuildInfo.version()};
+      return new String[] {"millrace " + BuildInfo.version() + " (" + BuildInfo.commit() + ")"};
     }
   }
 

@@ -91,6 +91,10 @@ public final class Main {
                     .addSubcommand(new BenchCommand.Physics(context))
                     .addSubcommand(new BenchCommand.Replay(context))
                     .addSubcommand(new BenchCommand.Train(context)))
+            .addSubcommand(new CompareCommand(context))
+            .addSubcommand(
+                new CommandLine(new TraceCommand())
+                    .addSubcommand(new TraceCommand.Summary(context)))
             .addSubcommand(
                 new CommandLine(new ManifestCommand())
                     .addSubcommand(new ManifestCommand.Show(context))

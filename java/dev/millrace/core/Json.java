@@ -45,7 +45,9 @@ public final class Json {
     try {
       return parse(Files.readString(file));
     } catch (IllegalArgumentException e) {
-      throw new IOException(file + ":" + e.getMessage(), e);
+      String message = e.getMessage();
+      String colon = Character.isDigit(message.charAt(0)) ? ":" : ": ";
+      throw new IOException(file + colon + message, e);
     } catch (IOException e) {
       throw FileErrors.cannot("read", file, e);
     }

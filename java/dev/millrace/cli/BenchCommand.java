@@ -26,7 +26,7 @@ import tools.jackson.databind.node.ObjectNode;
       "",
       "Examples",
       "  millrace bench physics",
-      "  millrace bench replay --device cuda",
+      "  millrace bench replay --device cuda --out after.json",
       "  millrace bench train g1_walk_flat -s env.num_envs=256"
     })
 final class BenchCommand {

@@ -9,7 +9,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.stream.Collectors;
 
 /**
  * Where the time of a trace went.
@@ -131,6 +130,6 @@ public record TraceSummary(
               double median = Spread.of(Arrays.stream(nanos).asDoubleStream().toArray()).median();
               return new Exposed(group.getKey(), median / NANOS_PER_MICRO);
             })
-        .collect(Collectors.toList());
+        .toList();
   }
 }

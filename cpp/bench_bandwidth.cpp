@@ -62,7 +62,7 @@ class Bandwidth {
                              kGathers;
     found["gather_us"] = gather_ns * 1e-3;
     found["gather_gb_per_s"] = 2 * static_cast<double>(batch_bytes()) / gather_ns;
-    found["gather_share_of_device_copy"] = found["gather_gb_per_s"] / found["device_copy_gb_per_s"];
+    found["gather_share"] = found["gather_gb_per_s"] / found["device_copy_gb_per_s"];
 
     const double pinned_ns = copies_ns(
         kLargeBytes, [this] { stream_.copy(large_.floats(), host_.floats(), kLargeBytes); });
@@ -73,8 +73,7 @@ class Bandwidth {
     const double slot_ns = copies_ns(slot_bytes(), [this] { copy_slot(); });
     found["slot_copy_us"] = slot_ns * 1e-3;
     found["slot_copy_gb_per_s"] = static_cast<double>(slot_bytes()) / slot_ns;
-    found["slot_copy_share_of_pinned_copy"] =
-        found["slot_copy_gb_per_s"] / found["pinned_copy_gb_per_s"];
+    found["slot_copy_share"] = found["slot_copy_gb_per_s"] / found["pinned_copy_gb_per_s"];
     found["submit_us"] = submit_us();
     return found;
   }

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "resources.h"
 #include "session.h"
 
 namespace millrace {
@@ -67,7 +68,7 @@ inline nlohmann::json tiny_config() {
             {"threads", 1}}},
           {"log", {{"interval_ticks", 50}, {"tensorboard", true}, {"trace", false}}},
           {"checkpoint", {{"interval_ticks", 0}, {"keep", 3}}},
-          {"resources_dir", MILLRACE_RESOURCES}};
+          {"resources_dir", resources()}};
 }
 
 inline nlohmann::json cartpole_config(const nlohmann::json& patch = nlohmann::json::object()) {

@@ -22,7 +22,7 @@ final class BenchReport {
   private static final Set<String> AROUND_MEDIANS = Set.of("medians", "iqr", "rounds");
   private static final Pattern MEASURED =
       Pattern.compile(
-          ".*_(us|ms|ns|mean|share)|.*_per_s|ratio|ready_ticks|host_bytes|device_bytes");
+          ".*_(us|ms|ns|mean|share)|.*_per_s|ratio|ready_ticks|host_bytes|host_batch_bytes|device_bytes");
 
   private final Map<String, String> facts = new LinkedHashMap<>();
   private final Map<String, Spread> metrics = new LinkedHashMap<>();

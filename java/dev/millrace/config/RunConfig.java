@@ -63,7 +63,8 @@ public record RunConfig(
 
   /** How rows get from the collector to the learner. */
   public enum Pipeline {
-    DEVICE_RESIDENT
+    DEVICE_RESIDENT,
+    CPU_PINNED_DOUBLE_BUFFER
   }
 
   /** When the run ends; 0 is no limit. */

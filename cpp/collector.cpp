@@ -84,6 +84,7 @@ void Collector::main() {
     for (;;) {
       PhaseTimes times;
       {
+        TraceSpan trace(parts_.trace, span::kWaitForAction);
         PhaseTimer timer(times.idle_ns);
         if (!await_release()) return;
       }

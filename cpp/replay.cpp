@@ -111,12 +111,12 @@ const float* Replay::take(uint64_t tick) {
 }
 
 bool Replay::advance() {
-  bool has_moved = false;
-  if (ring_.has_copies_in_flight()) {
-    TraceSpan span(trace_, span::kIngressCommit);
-    has_moved = ring_.drain() > 0;
+  uint64_t begin_ns = trace_ != nullptr ? Trace::now_ns() : 0;
+  bool has_moved = ring_.drain() > 0;
+  if (trace_ != nullptr && has_moved) {
+    trace_->complete(span::kIngressCommit, begin_ns, Trace::now_ns());
+    begin_ns = Trace::now_ns();
   }
-  const uint64_t begin_ns = trace_ != nullptr ? Trace::now_ns() : 0;
   if (sampler_.gather(ring_)) {
     if (trace_ != nullptr) trace_->complete(span::kGatherSubmit, begin_ns, Trace::now_ns());
     has_moved = true;
@@ -125,6 +125,11 @@ bool Replay::advance() {
   if (ring_.submit(sampler_.limit()) > 0) has_moved = true;
   if (stream_trace_ != nullptr) stream_trace_->collect(false);
   return has_moved;
+}
+
+void Replay::wait_for_copy() {
+  TraceSpan span(trace_, span::kIngressCommit);
+  ring_.wait_oldest();
 }
 
 void Replay::progress(bool wait) {
@@ -139,7 +144,7 @@ void Replay::progress(bool wait) {
     if (is_done || (!has_moved && !wait)) break;
     if (has_moved) continue;
     if (ring_.has_copies_in_flight()) {
-      ring_.wait_oldest();
+      wait_for_copy();
     } else if (ingress_.is_closed()) {
       break;
     } else {
@@ -185,7 +190,7 @@ bool Replay::wait_for_work() {
       return true;
     }
     if (ring_.has_copies_in_flight()) {
-      ring_.wait_oldest();
+      wait_for_copy();
       continue;
     }
     doorbell_.wait(seen);

@@ -114,6 +114,7 @@ class Replay {
  private:
   enum SavedWord { kCommitted, kHasRequest, kIsNewest, kTick, kLow, kHigh, kSavedWords };
   bool advance();  // one pass of drain -> gather -> submit; true if anything moved
+  void wait_for_copy();
   void remember();
 
   bool is_ring_on_device() const { return host_ == nullptr; }

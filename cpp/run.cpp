@@ -104,6 +104,7 @@ nlohmann::json Run::advance(uint64_t ticks) {
   const uint64_t updates_before = counters_[kUpdates];
   uint64_t done = 0;
   try {
+    TraceSpan trace(trace_.get(), span::kTraining);
     settle();
     while (done < ticks && !stop_requested_.load(std::memory_order_relaxed)) {
       if (plan_.synchronous) {
@@ -138,10 +139,7 @@ void Run::tick_synchronous() {
   counters_[kHasBatch] = replay_->request(tick + 1) ? 1 : 0;
   collector_->release(tick + 1);
   if (has_batch) learn(batch);
-  {
-    PhaseTimer timer(times_.boundary_ns);
-    collector_->wait_finished(tick + 1);
-  }
+  wait_for_collector(tick + 1);
   finish_tick();
 }
 
@@ -149,16 +147,19 @@ void Run::tick_asynchronous() {
   const uint64_t tick = counters_[kTick];
   collector_->publish_policy(learner_->policy_parameters());
   collector_->release(tick + plan_.max_lead_ticks);
-  {
-    PhaseTimer timer(times_.boundary_ns);
-    collector_->wait_finished(tick + 1);
-  }
+  wait_for_collector(tick + 1);
   settle();
   if (replay_->request_newest(tick)) {
     settle();
     learn(take_batch(tick));
   }
   finish_tick();
+}
+
+void Run::wait_for_collector(uint64_t tick) {
+  TraceSpan trace(trace_.get(), span::kWaitForData);
+  PhaseTimer timer(times_.boundary_ns);
+  collector_->wait_finished(tick);
 }
 
 const float* Run::take_batch(uint64_t tick) {
@@ -200,6 +201,9 @@ void Run::finish_tick() {
   settle();
   if (plan_.learner.observation_normalizer) normalise();
   counters_[kTick] += 1;
+  if (trace_ == nullptr) return;
+  trace_->counter(trace_counter::kPolicyVersion, static_cast<double>(counters_[kTick]));
+  trace_->counter(trace_counter::kReplaySize, static_cast<double>(replay_->counters().size));
 }
 
 // Every committed row once, in order; the collector may be ahead, so by what is committed now.

@@ -53,6 +53,7 @@ class Run : public Session {
 
   void tick_synchronous();
   void tick_asynchronous();
+  void wait_for_collector(uint64_t tick);
   const float* take_batch(uint64_t tick);
   void learn(const float* batch);
   bool has_submit_thread() const { return submit_thread_ != nullptr; }

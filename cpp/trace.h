@@ -30,9 +30,6 @@ constexpr const char* kReplaySample = "learner/replay_sample";
 // All updates of a tick. What lies inside costs the tick nothing.
 constexpr const char* kUpdateWindow = "learner/update_window";
 constexpr const char* kUpdateCritic = "learner/update_critic";
-constexpr const char* kUpdateActor = "learner/update_actor";
-constexpr const char* kSoftUpdateTarget = "learner/soft_update_target";
-constexpr const char* kInferenceForward = "learner/inference_forward";
 constexpr const char* kInference = "learner/inference";
 constexpr const char* kTraining = "learner/training_e2e";
 constexpr const char* kReplayAdd = "replay/add";
@@ -40,7 +37,6 @@ constexpr const char* kIngressBackpressure = "replay/ingress_backpressure";
 constexpr const char* kIngressCommit = "replay_pipeline/ingress_commit";
 constexpr const char* kPrepareRequest = "replay_pipeline/gpu_batch_prepare_request";
 constexpr const char* kGatherSubmit = "replay_pipeline/gpu_batch_gather_submit";
-constexpr const char* kBatchCopySubmit = "replay_pipeline/batch_copy_submit";
 constexpr const char* kWaitForBatch = "replay_pipeline/gpu_wait_for_batch";
 constexpr const char* kHotColdSwap = "replay_pipeline/hot_cold_swap";
 constexpr const char* kGpuStorageCopy = "gpu/replay_pipeline_storage_h2d";
@@ -50,8 +46,12 @@ constexpr const char* kWaitForAction = "collector/wait_for_learner_action";
 constexpr const char* kEnvStep = "collector/env_step";
 constexpr const char* kCollectorUpdate = "collector/update_step";
 constexpr const char* kCollectorReset = "collector/reset";
-constexpr const char* kCollectorReplayAdd = "collector/replay_add";
 }  // namespace span
+
+namespace trace_counter {
+constexpr const char* kPolicyVersion = "policy_version";
+constexpr const char* kReplaySize = "replay_size";
+}  // namespace trace_counter
 
 class Trace {
  public:

@@ -136,11 +136,11 @@ void Stream::assert_submit_thread() {
   throw Failure(Code::kBug, message.str());
 }
 
-void Stream::copy_rows(void* to, uint64_t to_pitch_bytes, const void* from,
+void Stream::copy_rows(CopyDirection direction, void* to, uint64_t to_pitch_bytes, const void* from,
                        uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows) {
   assert_submit_thread();
-  backend_.check(backend_.api().copy_2d_async(stream_, to, to_pitch_bytes, from, from_pitch_bytes,
-                                              row_bytes, rows),
+  backend_.check(backend_.api().copy_2d_async(stream_, direction, to, to_pitch_bytes, from,
+                                              from_pitch_bytes, row_bytes, rows),
                  "copying rows");
 }
 
@@ -149,9 +149,9 @@ void Stream::gather(const Gather& gather) {
   backend_.check(backend_.api().gather_async(stream_, &gather), "gathering rows");
 }
 
-void Stream::copy(void* to, const void* from, uint64_t bytes) {
+void Stream::copy(CopyDirection direction, void* to, const void* from, uint64_t bytes) {
   assert_submit_thread();
-  backend_.check(backend_.api().copy_async(stream_, to, from, bytes), "copying");
+  backend_.check(backend_.api().copy_async(stream_, direction, to, from, bytes), "copying");
 }
 
 void Stream::launch(const Graph& graph) {

@@ -29,6 +29,9 @@ struct BackendError {
   const char* meaning;
 };
 
+// Which way a copy goes; a device that is not told must find out from the addresses.
+enum class CopyDirection : int { kHostToDevice, kDeviceToHost, kDeviceToDevice };
+
 struct BackendApi {
   uint32_t api_version;  // first, for ever: a reader of another version looks no further
   const char* name;
@@ -49,10 +52,11 @@ struct BackendApi {
 
   int (*create_stream)(void* device, void** stream);
   void (*destroy_stream)(void* device, void* stream);
-  // Host to device, device to host or device to device, told apart by the addresses.
-  int (*copy_async)(void* stream, void* to, const void* from, uint64_t bytes);
-  int (*copy_2d_async)(void* stream, void* to, uint64_t to_pitch_bytes, const void* from,
-                       uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows);
+  int (*copy_async)(void* stream, CopyDirection direction, void* to, const void* from,
+                    uint64_t bytes);
+  int (*copy_2d_async)(void* stream, CopyDirection direction, void* to, uint64_t to_pitch_bytes,
+                       const void* from, uint64_t from_pitch_bytes, uint64_t row_bytes,
+                       uint64_t rows);
   int (*gather_async)(void* stream, const Gather* gather);
 
   int (*create_event)(void* device, int is_timed, void** event);
@@ -173,10 +177,10 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  void copy_rows(void* to, uint64_t to_pitch_bytes, const void* from, uint64_t from_pitch_bytes,
-                 uint64_t row_bytes, uint64_t rows);
+  void copy_rows(CopyDirection direction, void* to, uint64_t to_pitch_bytes, const void* from,
+                 uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows);
   void gather(const Gather& gather);
-  void copy(void* to, const void* from, uint64_t bytes);
+  void copy(CopyDirection direction, void* to, const void* from, uint64_t bytes);
   void record(Event& event);
   void launch(const Graph& graph);
 

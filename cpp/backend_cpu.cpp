@@ -77,12 +77,12 @@ int create_stream(void* device, void** stream) {
 
 void destroy_stream(void*, void*) {}
 
-int copy_async(void*, void* to, const void* from, uint64_t bytes) {
+int copy_async(void*, CopyDirection, void* to, const void* from, uint64_t bytes) {
   std::memcpy(to, from, bytes);
   return 0;
 }
 
-int copy_2d_async(void*, void* to, uint64_t to_pitch_bytes, const void* from,
+int copy_2d_async(void*, CopyDirection, void* to, uint64_t to_pitch_bytes, const void* from,
                   uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows) {
   char* target = static_cast<char*>(to);
   const char* source = static_cast<const char*>(from);

@@ -46,11 +46,12 @@ class Bandwidth {
     std::map<std::string, double> found;
     const double copy_ns = copies_ns(kLargeBytes, [this] {
       char* memory = reinterpret_cast<char*>(large_.floats());
-      stream_.copy(memory + kLargeBytes, memory, kLargeBytes);
+      stream_.copy(CopyDirection::kDeviceToDevice, memory + kLargeBytes, memory, kLargeBytes);
     });
     found["device_copy_gb_per_s"] = 2 * static_cast<double>(kLargeBytes) / copy_ns;
-    const double small_ns = copies_ns(
-        copied_bytes(), [this] { stream_.copy(batch_.floats(), ring_.floats(), copied_bytes()); });
+    const double small_ns = copies_ns(copied_bytes(), [this] {
+      stream_.copy(CopyDirection::kDeviceToDevice, batch_.floats(), ring_.floats(), copied_bytes());
+    });
     found["device_copy_of_batch_gb_per_s"] = 2 * static_cast<double>(copied_bytes()) / small_ns;
     const double gather_ns = timed_ns([this] {
                                if (graph_ != nullptr) {
@@ -64,11 +65,13 @@ class Bandwidth {
     found["gather_gb_per_s"] = 2 * static_cast<double>(batch_bytes()) / gather_ns;
     found["gather_share"] = found["gather_gb_per_s"] / found["device_copy_gb_per_s"];
 
-    const double pinned_ns = copies_ns(
-        kLargeBytes, [this] { stream_.copy(large_.floats(), host_.floats(), kLargeBytes); });
+    const double pinned_ns = copies_ns(kLargeBytes, [this] {
+      stream_.copy(CopyDirection::kHostToDevice, large_.floats(), host_.floats(), kLargeBytes);
+    });
     found["pinned_copy_gb_per_s"] = static_cast<double>(kLargeBytes) / pinned_ns;
-    const double flat_ns = copies_ns(
-        slot_bytes(), [this] { stream_.copy(large_.floats(), host_.floats(), slot_bytes()); });
+    const double flat_ns = copies_ns(slot_bytes(), [this] {
+      stream_.copy(CopyDirection::kHostToDevice, large_.floats(), host_.floats(), slot_bytes());
+    });
     found["pinned_copy_of_slot_gb_per_s"] = static_cast<double>(slot_bytes()) / flat_ns;
     const double slot_ns = copies_ns(slot_bytes(), [this] { copy_slot(); });
     found["slot_copy_us"] = slot_ns * 1e-3;
@@ -95,7 +98,7 @@ class Bandwidth {
       char* to = reinterpret_cast<char*>(target->floats());
       for (uint64_t done = 0; done < target->bytes(); done += kLargeBytes) {
         const uint64_t piece = std::min(kLargeBytes, target->bytes() - done);
-        stream_.copy(to + done, host_.floats(), piece);
+        stream_.copy(CopyDirection::kHostToDevice, to + done, host_.floats(), piece);
       }
     }
     settle();
@@ -125,8 +128,8 @@ class Bandwidth {
   }
 
   void copy_slot() {
-    stream_.copy_rows(ring_.floats(), spec_.layout.row_stride_bytes(), host_.floats(),
-                      spec_.layout.row_bytes(), spec_.layout.row_bytes(),
+    stream_.copy_rows(CopyDirection::kHostToDevice, ring_.floats(), spec_.layout.row_stride_bytes(),
+                      host_.floats(), spec_.layout.row_bytes(), spec_.layout.row_bytes(),
                       std::min(spec_.envs, spec_.capacity_rows));
   }
 

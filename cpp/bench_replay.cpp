@@ -158,7 +158,7 @@ class Round {
     std::vector<float> batch(settings_.sample_rows * columns.stride);
     Stream stream(backend_);
     Event event(backend_);
-    stream.copy(batch.data(), batch_, batch.size() * sizeof(float));
+    stream.copy(CopyDirection::kDeviceToHost, batch.data(), batch_, batch.size() * sizeof(float));
     stream.record(event);
     event.wait();
     const Gather gather{

@@ -18,7 +18,7 @@ class DeviceMemory final : public RemoteMemory {
   void write(uint64_t offset, const void* from, uint64_t bytes) override;
 
  private:
-  void copy(void* to, const void* from, uint64_t bytes);
+  void copy(CopyDirection direction, void* to, const void* from, uint64_t bytes);
 
   const Memory& memory_;
   Stream stream_;

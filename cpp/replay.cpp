@@ -152,8 +152,7 @@ void Replay::progress(bool wait) {
     }
   }
   if (wait) {
-    const std::optional<SampleRequest> request = sampler_.outstanding();
-    if (request && request->is_gathered) sampler_.wait();
+    sampler_.observe(true);
     finish_trace();
   }
   remember();
@@ -166,11 +165,8 @@ void Replay::wait_settled() const {
     const uint64_t seen = doorbell_.count();
     first_error_.check();
     const std::optional<SampleRequest> request = sampler_.outstanding();
-    const bool is_gathered = !request || request->is_gathered;
-    if (is_gathered && ring_.committed_rows() >= published) {
-      if (request) sampler_.wait();
-      return;
-    }
+    const bool has_batch = !request || request->is_observed;
+    if (has_batch && ring_.committed_rows() >= published) return;
     if (ingress_.is_closed()) return;
     doorbell_.wait(seen);
   }
@@ -191,6 +187,10 @@ bool Replay::wait_for_work() {
     }
     if (ring_.has_copies_in_flight()) {
       wait_for_copy();
+      continue;
+    }
+    if (sampler_.observe(true)) {
+      doorbell_.ring();
       continue;
     }
     doorbell_.wait(seen);

@@ -36,8 +36,9 @@ void Ring::copy_slot(const PublishedSlot& slot) {
   for (uint64_t done = 0; done < slot.rows;) {
     const uint64_t at = (slot.start_row + done) % capacity_rows_;
     const uint64_t rows = std::min(slot.rows - done, capacity_rows_ - at);
-    stream_.copy_rows(storage() + at * row_stride(), layout_.row_stride_bytes(),
-                      source + done * width, layout_.row_bytes(), layout_.row_bytes(), rows);
+    stream_.copy_rows(CopyDirection::kHostToDevice, storage() + at * row_stride(),
+                      layout_.row_stride_bytes(), source + done * width, layout_.row_bytes(),
+                      layout_.row_bytes(), rows);
     done += rows;
   }
 }

@@ -35,7 +35,7 @@ bool Sampler::add(const SampleRange& range, bool is_newest) {
                                     " was requested while that of tick " +
                                     std::to_string(request_->range.tick) + " is outstanding");
   }
-  request_ = SampleRequest{range, is_newest, false};
+  request_ = SampleRequest{range, is_newest, false, false};
   return true;
 }
 
@@ -70,6 +70,21 @@ bool Sampler::gather(const Ring& ring) {
   return true;
 }
 
+bool Sampler::observe(bool wait) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!request_ || !request_->is_gathered || request_->is_observed) return false;
+  }
+  if (wait) {
+    event_.wait();
+  } else if (!event_.is_complete()) {
+    return false;
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (request_) request_->is_observed = true;  // take() may have been faster
+  return true;
+}
+
 void Sampler::enqueue(const Ring& ring, const SampleRange& range, const Batch& batch) {
   {
     StreamSpan span(trace_, span::kGpuBatchGather);
@@ -79,7 +94,11 @@ void Sampler::enqueue(const Ring& ring, const SampleRange& range, const Batch& b
   }
   if (!batch.delivered) return;
   StreamSpan span(trace_, span::kGpuBatchCopy);
-  stream_.copy(batch.delivered->floats(), batch.gathered->floats(), batch.gathered->bytes());
+  const CopyDirection direction = spec_.gathered == Memory::Kind::kDevice
+                                      ? CopyDirection::kDeviceToHost
+                                      : CopyDirection::kHostToDevice;
+  stream_.copy(direction, batch.delivered->floats(), batch.gathered->floats(),
+               batch.gathered->bytes());
 }
 
 uint64_t Sampler::limit() const {
@@ -93,7 +112,11 @@ bool Sampler::is_gathered(uint64_t tick) const {
   return request_ && request_->range.tick == tick && request_->is_gathered;
 }
 
-bool Sampler::is_ready(uint64_t tick) const { return is_gathered(tick) && event_.is_complete(); }
+bool Sampler::is_ready(uint64_t tick) const {
+  const std::optional<SampleRequest> request = outstanding();
+  if (!request || request->range.tick != tick || !request->is_gathered) return false;
+  return request->is_observed || event_.is_complete();
+}
 
 const float* Sampler::take(uint64_t tick) {
   if (!is_gathered(tick)) {
@@ -103,7 +126,7 @@ const float* Sampler::take(uint64_t tick) {
                                                    std::to_string(request->range.tick)
                                              : "; none was requested"));
   }
-  event_.wait();
+  if (!outstanding()->is_observed) event_.wait();
   std::lock_guard<std::mutex> lock(mutex_);
   hot_ = 1 - hot_;
   taken_ = request_->range;

@@ -11,8 +11,8 @@
 // (limit() tells the ring how far it may submit). A newest request takes its range when it is
 // gathered: high = committed, low = oldest row that no submitted copy has claimed; later copies are
 // ordered behind the gather by the stream.
-// request, is_gathered, is_ready and take: the learner thread. gather: the submit thread. They may
-// be the same thread.
+// request, is_ready and take: the learner thread. gather and observe: the submit thread. They may
+// be the same thread; if not, the learner makes no call to the device once observe() has said true.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,7 @@ struct SampleRequest {
   SampleRange range;
   bool is_newest;  // the range is fixed when it is gathered
   bool is_gathered;
+  bool is_observed;  // complete, and the submit thread has seen it
 };
 
 struct SamplerSpec {
@@ -59,6 +60,9 @@ class Sampler {
   bool request_newest(uint64_t tick);
   // Enqueues the requested gather once its rows are committed; true if it did.
   bool gather(const Ring& ring);
+  // Whether the enqueued gather is complete, once for each; with `wait` it waits for it. False if
+  // there is none that is new.
+  bool observe(bool wait);
   // No row at or past this may be submitted before the outstanding gather is.
   uint64_t limit() const;
 
@@ -67,7 +71,6 @@ class Sampler {
   // Waits for the batch of `tick` and swaps: its rows, valid until the take after the next
   // request. Throws kState if that tick was not gathered.
   const float* take(uint64_t tick);
-  void wait() const { event_.wait(); }          // for the gather that was enqueued last
   SampleRange taken() const { return taken_; }  // of the last take(); learner thread
 
   std::optional<SampleRequest> outstanding() const;

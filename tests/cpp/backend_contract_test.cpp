@@ -69,7 +69,8 @@ TEST_P(BackendContract, CopyRowsKeepsPitchesApart) {
   const std::vector<float> source = {1, 2, 3, 4, 5, 6};
   Stream stream(backend_);
   Event event(backend_);
-  stream.copy_rows(target.floats(), 16, source.data(), 12, 12, 2);  // 3 floats into rows of 4
+  stream.copy_rows(CopyDirection::kHostToDevice, target.floats(), 16, source.data(), 12, 12,
+                   2);  // 3 floats into rows of 4
   stream.record(event);
   event.wait();
   EXPECT_EQ(transfer_.read(target.floats(), 8), (std::vector<float>{1, 2, 3, -1, 4, 5, 6, -1}));

@@ -22,8 +22,8 @@ TEST(BackendCpu, WorkIsDoneWhenItIsSubmitted) {
   const std::vector<float> rows = {1, 2, 3, 4, 5, 6};
   const Memory device(backend, Memory::Kind::kDevice, 2 * 4 * sizeof(float));
   // Two rows of three floats, to rows of four.
-  stream.copy_rows(device.floats(), 4 * sizeof(float), rows.data(), 3 * sizeof(float),
-                   3 * sizeof(float), 2);
+  stream.copy_rows(CopyDirection::kHostToDevice, device.floats(), 4 * sizeof(float), rows.data(),
+                   3 * sizeof(float), 3 * sizeof(float), 2);
   stream.record(event);
   EXPECT_TRUE(event.is_complete());
   EXPECT_EQ(std::vector<float>(device.floats(), device.floats() + 8),

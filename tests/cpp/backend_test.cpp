@@ -89,7 +89,7 @@ TEST(DelayedBackend, CompletesInOrderAndOnlyWhenStepped) {
   Stream stream(backend);
   Event first(backend), second(backend);
   float source = 1, target = 0;
-  stream.copy_rows(&target, 4, &source, 4, 4, 1);
+  stream.copy_rows(CopyDirection::kHostToDevice, &target, 4, &source, 4, 4, 1);
   stream.record(first);
   stream.record(second);
   source = 2;  // read when the copy runs

@@ -128,13 +128,16 @@ inline const BackendApi& delayed_backend() {
       return 0;
     }
     static void destroy_stream(void*, void*) {}
-    static int copy_async(void* stream, void* to, const void* from, uint64_t bytes) {
-      return copy_2d_async(stream, to, bytes, from, bytes, bytes, 1);
+    static int copy_async(void* stream, CopyDirection direction, void* to, const void* from,
+                          uint64_t bytes) {
+      return copy_2d_async(stream, direction, to, bytes, from, bytes, bytes, 1);
     }
-    static int copy_2d_async(void* stream, void* to, uint64_t to_pitch, const void* from,
-                             uint64_t from_pitch, uint64_t row_bytes, uint64_t rows) {
+    static int copy_2d_async(void* stream, CopyDirection direction, void* to, uint64_t to_pitch,
+                             const void* from, uint64_t from_pitch, uint64_t row_bytes,
+                             uint64_t rows) {
       static_cast<DelayedDevice*>(stream)->enqueue([=] {
-        backend_cpu().copy_2d_async(nullptr, to, to_pitch, from, from_pitch, row_bytes, rows);
+        backend_cpu().copy_2d_async(nullptr, direction, to, to_pitch, from, from_pitch, row_bytes,
+                                    rows);
       });
       return 0;
     }

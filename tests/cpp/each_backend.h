@@ -33,17 +33,17 @@ class Transfer {
 
   std::vector<float> read(const float* memory, uint64_t count) {
     std::vector<float> values(count);
-    copy(values.data(), memory, count);
+    copy(CopyDirection::kDeviceToHost, values.data(), memory, count);
     return values;
   }
   void write(float* memory, const std::vector<float>& values) {
-    copy(memory, values.data(), values.size());
+    copy(CopyDirection::kHostToDevice, memory, values.data(), values.size());
   }
 
  private:
-  void copy(float* to, const float* from, uint64_t count) {
+  void copy(CopyDirection direction, float* to, const float* from, uint64_t count) {
     const uint64_t bytes = count * sizeof(float);
-    stream_.copy_rows(to, bytes, from, bytes, bytes, 1);
+    stream_.copy_rows(direction, to, bytes, from, bytes, bytes, 1);
     stream_.record(event_);
     event_.wait();
   }

@@ -93,14 +93,16 @@ inline const BackendApi& faulty_backend(const BackendApi& inner) {
     return Fault::strikes("create_event") ? Fault::kCode
                                           : real->create_event(device, is_timed, event);
   };
-  api.copy_async = [](void* stream, void* to, const void* from, uint64_t bytes) {
-    return Fault::strikes("copy") ? Fault::kCode : real->copy_async(stream, to, from, bytes);
+  api.copy_async = [](void* stream, CopyDirection direction, void* to, const void* from,
+                      uint64_t bytes) {
+    return Fault::strikes("copy") ? Fault::kCode
+                                  : real->copy_async(stream, direction, to, from, bytes);
   };
-  api.copy_2d_async = [](void* stream, void* to, uint64_t to_pitch, const void* from,
-                         uint64_t from_pitch, uint64_t row_bytes, uint64_t rows) {
-    return Fault::strikes("copy_2d")
-               ? Fault::kCode
-               : real->copy_2d_async(stream, to, to_pitch, from, from_pitch, row_bytes, rows);
+  api.copy_2d_async = [](void* stream, CopyDirection direction, void* to, uint64_t to_pitch,
+                         const void* from, uint64_t from_pitch, uint64_t row_bytes, uint64_t rows) {
+    return Fault::strikes("copy_2d") ? Fault::kCode
+                                     : real->copy_2d_async(stream, direction, to, to_pitch, from,
+                                                           from_pitch, row_bytes, rows);
   };
   api.gather_async = [](void* stream, const Gather* gather) {
     return Fault::strikes("gather") ? Fault::kCode : real->gather_async(stream, gather);

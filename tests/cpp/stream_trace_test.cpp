@@ -31,7 +31,7 @@ TEST_P(StreamTraceTest, SpansLieBetweenSubmissionAndObservationInOrder) {
     StreamTrace stream_trace(backend, stream, trace);
     for (int i = 0; i < 5; ++i) {
       StreamSpan span(&stream_trace, span::kGpuStorageCopy);
-      stream.copy(to.floats(), from.floats(), kBytes);
+      stream.copy(CopyDirection::kHostToDevice, to.floats(), from.floats(), kBytes);
     }
     stream_trace.collect(true);
     end_ns = Trace::now_ns();

@@ -63,7 +63,7 @@ struct CommandParams {
 struct PushParams {
   int enabled;
   int interval_ticks_low, interval_ticks_high;
-  float velocity;  // m/s, half-width of each of x and y
+  float velocity[6];  // m/s and rad/s, half-widths in world axes
 };
 
 struct GaitParams {
@@ -201,10 +201,11 @@ MR_FN void push_when_due(const PushParams& p, const UpdateArguments& arguments,
     return;
   }
   const RandomSource source = random_source(arguments.seed, kStreamEvent, (u32)env, arguments.tick);
-  component(state.episode[kPushVelocity], env, 0) =
-      random_uniform(source, 0, -p.velocity, p.velocity);
-  component(state.episode[kPushVelocity], env, 1) =
-      random_uniform(source, 1, -p.velocity, p.velocity);
+  for (u32 i = 0; i < 6; ++i) {
+    const u32 draw = i < 2 ? i : i + 1;  // draw 2 is the timer's
+    component(state.episode[kPushVelocity], env, (int)i) =
+        random_uniform(source, draw, -p.velocity[i], p.velocity[i]);
+  }
   restart_push_timer(p, source, state, env);
 }
 
@@ -288,7 +289,7 @@ MR_FN EpisodeEnd check_terminations(const UpdateParams& p, const StateView& stat
   EpisodeEnd end = {0, 0, 0};
   for (int k = 0; k < p.termination_count; ++k) {
     const TerminationSlot& slot = p.termination[k];
-    if (!termination_term(slot.term, slot.params, state, env, p.max_steps)) {
+    if (!termination_term(slot.term, slot.params, p.constants, state, env, p.max_steps)) {
       continue;
     }
     // A true end outranks a time limit: the row's value must not be bootstrapped.
@@ -355,6 +356,11 @@ MR_FN void neutralise_row(const UpdateParams& p, const StateView& state, int env
   }
 }
 
+// The next tick is compared with the next frame.
+MR_FN void advance_frame(const StateView& state, int env) {
+  counter_of(state.counter[kFrame], env) += state.motion.frames > 0 ? 1 : 0;
+}
+
 MR_FN void publish(const UpdateParams& p, const StateView& state, int env, EpisodeEnd end,
                    float reward, float* row) {
   const RowOffsets at = row_offsets(p);
@@ -370,6 +376,9 @@ MR_FN void publish(const UpdateParams& p, const StateView& state, int env, Episo
   counter_of(state.counter[kDone], env) = end.done;
   counter_of(state.counter[kTruncated], env) = end.truncated;
   counter_of(state.counter[kEndReason], env) = end.reason;
+  if (!end.done) {
+    advance_frame(state, env);  // a done environment's reset still asks where it failed
+  }
   if (p.gait.enabled) {
     for (int foot = 0; foot < 2; ++foot) {
       float& seconds = component(state.episode[kFootAirTime], env, foot);
@@ -436,7 +445,8 @@ MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArgume
 
 // ---- reset (after the row is packed) ----
 
-// Starts a new episode of `env`; the physics owner has already reset it. `first` draws a random
+// Starts a new episode of `env`; the physics owner has already reset it, and kFrame is the frame it
+// was put into. `first` draws a random
 // start on the episode clock, so that the environments do not all end at once.
 MR_FN void begin_episode(const UpdateParams& p, const UpdateArguments& arguments,
                          const StateView& state, int env, bool first) {
@@ -481,6 +491,7 @@ MR_FN void observe_reset(const UpdateParams& p, const UpdateArguments& arguments
   observe(p.observation, p.constants, state, arguments, env, first_draw,
           state.episode[kObservation]);
   observe(p.critic, p.constants, state, arguments, env, first_draw, state.episode[kCritic]);
+  advance_frame(state, env);
 }
 
 }  // namespace millrace

@@ -216,7 +216,7 @@ void check_environment(const UpdateParams& p, const StateView& state, const SimM
       }
     } else if (info.kind == TermKind::kTermination) {
       const int step = counter_of(state.counter[kStep], env);
-      EXPECT_EQ(termination_term(info.id, params, state, env, p.max_steps),
+      EXPECT_EQ(termination_term(info.id, params, p.constants, state, env, p.max_steps),
                 reference_termination(info.id, sample, step, p.max_steps))
           << what;
     }

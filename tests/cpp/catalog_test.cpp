@@ -17,7 +17,7 @@ TEST(Catalog, SaysWhatTheLibraryIsAndKnows) {
   EXPECT_GE(catalog.at("cores"), 1);
   EXPECT_GT(catalog.at("memory").at("available_bytes"), 0);
   EXPECT_FALSE(catalog.at("memory").at("source").get<std::string>().empty());
-  ASSERT_EQ(catalog.at("tasks").size(), 2u);
+  ASSERT_EQ(catalog.at("tasks").size(), 3u);
   EXPECT_EQ(catalog.at("tasks")[0].at("name"), "cartpole_swingup");
   EXPECT_GT(catalog.at("terms").size(), 20u);
 }

@@ -62,7 +62,7 @@ TEST(Task, BuiltInWeightsAreThePublishedOnes) {
 TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
   EXPECT_EQ(error_of({{"task", "g1_walk_flot"}}),
             "task: unknown task \"g1_walk_flot\"; did you mean \"g1_walk_flat\"? Allowed: "
-            "cartpole_swingup, g1_walk_flat");
+            "cartpole_swingup, g1_walk_flat, g1_motion_tracking");
   EXPECT_NE(error_of(walk_flat({{"rewards", {{"trackin_lin_vel", json::object()}}}}))
                 .find("did you mean \"tracking_lin_vel\""),
             std::string::npos);
@@ -85,12 +85,19 @@ TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
             "env.events: unknown event \"pushes\"; did you mean \"push\"? Allowed: push, gains");
   EXPECT_EQ(error_of(walk_flat({{"env", {{"noise", "on"}}}})),
             "env.noise: expected a number, got \"on\"");
+  EXPECT_EQ(error_of(walk_flat({{"env", {{"motion_file", "dance.npz"}}}})),
+            "env.motion_file: this task follows no motion");
 }
 
 TEST(Task, EveryBuiltInConfigurationShapeIsAccepted) {
   const json config = {
       {"task", "cartpole_swingup"},
-      {"env", {{"noise", true}, {"events", true}, {"model_file", nullptr}, {"num_envs", 16}}},
+      {"env",
+       {{"noise", true},
+        {"events", true},
+        {"model_file", nullptr},
+        {"motion_file", nullptr},
+        {"num_envs", 16}}},
       {"rewards", {{"upright", {{"weight", 50.0}}}}},
       {"curriculum", {{"penalty", {{"enabled", false}, {"start", 1.0}, {"window", 1000}}}}}};
   EXPECT_EQ(make_task(config, cartpole_model()).layout.width(), 2 * 5 + 1 + 3 + 2 * 5);
@@ -105,7 +112,7 @@ TEST(Task, SimSpecTakesTheUsersModel) {
 
 TEST(Task, DescriptionsAgreeWithTheTasks) {
   const json tasks = describe_tasks();
-  ASSERT_EQ(tasks.size(), 2u);
+  ASSERT_EQ(tasks.size(), 3u);
   EXPECT_EQ(tasks[0]["name"], "cartpole_swingup");
   EXPECT_EQ(tasks[0]["observation_dim"], 5);
   EXPECT_EQ(tasks[0]["action_dim"], 1);
@@ -115,6 +122,9 @@ TEST(Task, DescriptionsAgreeWithTheTasks) {
   EXPECT_EQ(tasks[1]["observations"][2]["noise"], .01);
   EXPECT_EQ(tasks[1]["terminations"][2]["truncates"], true);
   EXPECT_EQ(tasks[1]["curriculum"][0]["params"]["upper_length"], 750);
+  EXPECT_EQ(tasks[2]["observation_dim"], 160);
+  EXPECT_EQ(tasks[2]["critic_dim"], 289);
+  EXPECT_EQ(tasks[2]["events"][0]["params"]["yaw_rate"], .78);
 }
 
 TEST(Task, PlayCanBeClean) {

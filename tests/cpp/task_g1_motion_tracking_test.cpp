@@ -146,7 +146,13 @@ TEST(TaskG1MotionTracking, AnUncontrolledRobotFailsAndTheSamplerHearsOfIt) {
     ended += robot.tick(tick);
     for (float x : robot.rows) ASSERT_TRUE(std::isfinite(x));
     const float* push = robot.parts.update->push_velocity();
-    for (int env = 0; env < 16; ++env) pushed = pushed || push[6 * env + 5] != 0.0f;
+    const float ranges[6] = {.5f, .5f, .2f, .52f, .52f, .78f};
+    for (int env = 0; env < 16; ++env) {
+      for (int i = 0; i < 6; ++i) ASSERT_LE(std::abs(push[6 * env + i]), ranges[i]);
+      if (push[6 * env] == 0.0f) continue;
+      pushed = true;
+      for (int i = 0; i < 6; ++i) EXPECT_NE(push[6 * env + i], 0.0f) << i;
+    }
   }
   EXPECT_TRUE(pushed);
   EXPECT_GE(ended, 16);

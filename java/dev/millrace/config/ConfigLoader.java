@@ -25,7 +25,8 @@ import java.util.function.Supplier;
  */
 public final class ConfigLoader {
   /** Built-in configurations, by name. */
-  public static final List<String> BUILT_IN = List.of("cartpole_swingup", "g1_walk_flat");
+  public static final List<String> BUILT_IN =
+      List.of("cartpole_swingup", "g1_walk_flat", "g1_motion_tracking_sac");
 
   private static final String PROFILES = "profiles";
 
@@ -62,7 +63,8 @@ public final class ConfigLoader {
     Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
     entries.put("profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
     if (entries.get("env") instanceof Mapping env) {
-      entries.put("env", withModelPath(env, nameOrFile));
+      entries.put(
+          "env", withPath("motion_file", withPath("model_file", env, nameOrFile), nameOrFile));
     }
     RunConfig config = RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
     return new Resolved(config, requested, reason);
@@ -138,18 +140,17 @@ public final class ConfigLoader {
         at + ": task: unknown task \"" + task + "\"" + Nearest.hint(task, tasks));
   }
 
-  /** A model named in a file stands relative to that file; in an override, to where we are. */
-  private static Mapping withModelPath(Mapping env, String file) {
-    String key = "model_file";
-    if (!(env.entries().get(key) instanceof Scalar model) || model.kind() == Kind.NULL) {
+  /** A path named in a file stands relative to that file; in an override, to where we are. */
+  private static Mapping withPath(String key, Mapping env, String file) {
+    if (!(env.entries().get(key) instanceof Scalar named) || named.kind() == Kind.NULL) {
       return env;
     }
     Path folder =
-        model.position().source().equals(file)
+        named.position().source().equals(file)
             ? Path.of(file).toAbsolutePath().getParent()
             : Path.of("").toAbsolutePath();
-    String path = folder.resolve(model.text()).normalize().toString();
-    Scalar absolute = new Scalar(model.position(), Kind.TEXT, path);
+    String path = folder.resolve(named.text()).normalize().toString();
+    Scalar absolute = new Scalar(named.position(), Kind.TEXT, path);
     return env.overlay(new Mapping(env.position(), Map.of(key, absolute)));
   }
 

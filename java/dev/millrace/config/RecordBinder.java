@@ -16,8 +16,9 @@ import java.util.Map;
 
 /**
  * Turns a tree into records and back. The records are the schema: a key that no component has, a
- * component that no key has, a wrong type and a value out of range are errors that name the place,
- * the key's path and, where there is one, the name that was probably meant.
+ * component that no key has (unless it may be null), a wrong type and a value out of range are
+ * errors that name the place, the key's path and, where there is one, the name that was probably
+ * meant.
  */
 final class RecordBinder {
   private RecordBinder() {}
@@ -78,6 +79,10 @@ final class RecordBinder {
       YamlNode value = mapping.entries().get(key(component));
       if (value == null && component.getType() == Map.class) {
         value = new Mapping(mapping.position(), Map.of());
+      }
+      if (value == null && component.isAnnotationPresent(Nullable.class)) {
+        values.add(null);
+        continue;
       }
       if (value == null) {
         throw new ConfigException(mapping.position().source() + ": " + at + " is missing");

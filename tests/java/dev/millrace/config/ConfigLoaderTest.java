@@ -2,6 +2,7 @@ package dev.millrace.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -149,6 +150,20 @@ class ConfigLoaderTest {
     assertEquals(folder.resolve("sub/robot.xml").toString(), load(mine).config().env().modelFile());
     String here = load(mine, "env.model_file=robot.xml").config().env().modelFile();
     assertEquals(Path.of("robot.xml").toAbsolutePath().toString(), here);
+  }
+
+  @Test
+  void aMotionStandsRelativeToTheFileThatNamesIt() throws Exception {
+    String mine =
+        file("task: g1_motion_tracking\nenv: {motion_file: dance.npz, motion_start: clip_start}\n");
+    RunConfig.Env env = load(mine).config().env();
+    assertEquals(folder.resolve("dance.npz").toString(), env.motionFile());
+    assertEquals(RunConfig.MotionStart.CLIP_START, env.motionStart());
+    assertNull(load("g1_motion_tracking_sac").config().env().motionFile());
+    assertNull(load("g1_walk_flat").config().env().motionStart(), "a task without a motion");
+    assertTrue(
+        error("g1_motion_tracking_sac", "env.motion_start=often")
+            .contains("one of start, clip_start, uniform, adaptive, mixed"));
   }
 
   @Test

@@ -87,6 +87,18 @@ TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
             "env.noise: expected a number, got \"on\"");
   EXPECT_EQ(error_of(walk_flat({{"env", {{"motion_file", "dance.npz"}}}})),
             "env.motion_file: this task follows no motion");
+  const json tracking = {{"task", "g1_motion_tracking"}, {"resources_dir", MILLRACE_RESOURCES}};
+  const auto with = [&](const char* key, const json& value) {
+    json config = tracking;
+    config["env"][key] = value;
+    return error_of(config);
+  };
+  EXPECT_EQ(with("motion_start", "adaptiv"),
+            "env.motion_start: unknown mode \"adaptiv\"; did you mean \"adaptive\"? Allowed: "
+            "start, clip_start, uniform, adaptive, mixed");
+  EXPECT_EQ(with("motion_file", 3), "env.motion_file: expected a text, got 3");
+  EXPECT_EQ(with("motion_file", "/nowhere/dance.npz"),
+            "motion file '/nowhere/dance.npz': is not there or is no regular file");
 }
 
 TEST(Task, EveryBuiltInConfigurationShapeIsAccepted) {

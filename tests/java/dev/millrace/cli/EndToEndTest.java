@@ -91,6 +91,18 @@ class EndToEndTest {
   }
 
   @Test
+  void aMotionThatWasMadeCanBeFollowed() throws IOException {
+    assertEquals(0, run("motion", "make", path("clip.npz")), () -> err);
+    assertEquals(0, run("motion", "info", path("clip.npz"), "--json"), () -> err);
+    assertEquals(500, Json.parse(out).path("frames").asInt());
+    String motion = "env.motion_file=" + path("clip.npz");
+    assertEquals(0, run("preflight", "g1_motion_tracking_sac", "-s", motion), () -> out + err);
+    Files.writeString(folder.resolve("clip.npz"), "no archive");
+    assertEquals(2, run("preflight", "g1_motion_tracking_sac", "-s", motion));
+    assertTrue(err.contains("it is no npz archive"), err);
+  }
+
+  @Test
   void aResumedRunEqualsTheUninterruptedOneBitForBit() throws IOException {
     train("whole", 80);
     train("half", 40);

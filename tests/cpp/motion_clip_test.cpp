@@ -89,6 +89,23 @@ TEST(MotionClip, ACsvAtThirtyFramesIsResampled) {
   EXPECT_LT(largest_difference(clip.body_position, expected), 0.005);
 }
 
+// q and -q are one orientation: from frame to frame the shorter way is taken.
+TEST(MotionClip, AQuaternionMayChangeItsSign) {
+  MotionRobot robot = tracking_robot();
+  const MotionPath file(".csv");
+  std::string joints;
+  for (int j = 0; j < 29; ++j) joints += ",0";
+  const double yaw = 0.6;
+  const std::string turned =
+      std::to_string(-std::sin(yaw / 2)) + "," + std::to_string(-std::cos(yaw / 2)) + joints + "\n";
+  file.write("0,0,0.8,0,0,0,1" + joints + "\n0,0,0.8,0,0," + turned);
+  const MotionClip clip = load_motion(file.path, robot, 50);
+  ASSERT_EQ(clip.frames, 2);
+  const float* q = &clip.body_quaternion[14 * 4];  // 0.6 of the way
+  EXPECT_NEAR(2 * std::atan2(q[3], q[0]), 0.6 * yaw, 1e-5);
+  EXPECT_NEAR(clip.body_angular_velocity[2], 0.6 * yaw * 50, 1e-3);
+}
+
 TEST(MotionClip, WrittenAndReadItIsTheSame) {
   MotionRobot robot = tracking_robot();
   const MotionClip clip = load_motion("", robot, 50);

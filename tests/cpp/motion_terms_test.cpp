@@ -383,32 +383,51 @@ TEST(MotionTerms, SmallAnglesAreSeen) {
   }
 }
 
-// A robot turned and moved as a whole has only lost its place.
-TEST(MotionTerms, HeadingAndPlaceAreTakenOutOfRelativeTerms) {
-  RandomPair pair;
-  pair.draw(0.5f, 0.3f);
-  const double yaw = 2.5;
+// The robot becomes the reference, turned and moved as a whole; then each body by `noise`.
+void turn_robot(RandomPair& pair, double yaw, float noise) {
   const Matrix turn = {
       {{std::cos(yaw), -std::sin(yaw), 0}, {std::sin(yaw), std::cos(yaw), 0}, {0, 0, 1}}};
+  const Quaternion about_z = {float(std::cos(yaw / 2)), 0, 0, float(std::sin(yaw / 2))};
   for (int body = 0; body < kBodies; ++body) {
     const float* p = motion_body(pair.state.motion, pair.reference[2].data(), pair.frame, body, 3);
     const float* q = motion_body(pair.state.motion, pair.reference[3].data(), pair.frame, body, 4);
     const Vector moved = times(turn, Vector{p[0], p[1], p[2]});
-    const Quaternion about_z = {float(std::cos(yaw / 2)), 0, 0, float(std::sin(yaw / 2))};
-    const Quaternion turned = product(about_z, quaternion_at(q));
+    std::vector<float> small;
+    pair.fill_quaternions(small, 1, noise);
+    const Quaternion turned =
+        product(quaternion_at(small.data()), product(about_z, quaternion_at(q)));
     const float values[4] = {turned.w, turned.x, turned.y, turned.z};
     for (int i = 0; i < 3; ++i) {
       component(pair.state.sim[kBodyPosition], 0, 3 * body + i) =
-          float(moved[size_t(i)]) + (i < 2 ? 5.0f : 0.0f);
+          float(moved[size_t(i)]) + (i < 2 ? 5.0f : 0.0f) + pair.uniform(noise);
     }
     for (int i = 0; i < 4; ++i) {
       component(pair.state.sim[kBodyQuaternion], 0, 4 * body + i) = values[i];
     }
   }
+}
+
+TEST(MotionTerms, HeadingAndPlaceAreTakenOutOfRelativeTerms) {
+  RandomPair pair;
+  pair.draw(0.5f, 0.3f);
+  turn_robot(pair, 2.5, 0.0f);
   EXPECT_NEAR(motion_body_positions(pair.state, 0, kAnchor, {0.3f}), 1.0f, 1e-4f);
   EXPECT_NEAR(motion_body_orientations(pair.state, 0, kAnchor, {0.4f}), 1.0f, 1e-4f);
   EXPECT_LT(motion_root_position(pair.state, 0, kAnchor, {0.3f}), 1e-6f);
   EXPECT_LT(motion_root_orientation(pair.state, 0, kAnchor, {0.4f}), 1e-6f);
+}
+
+// Near the reference the relative rewards are neither 0 nor 1: nothing hides an error.
+TEST(MotionTerms, AgreeWithTheReferenceAtEveryHeading) {
+  RandomPair pair;
+  const TermConstants constants = random_constants(pair);
+  for (int i = 0; i < 63; ++i) {
+    pair.draw(0.5f, 0.3f);
+    turn_robot(pair, -3.1 + 0.1 * i, 0.05f);
+    check_terms(constants, pair.state, 0, 5);
+    const float reward = motion_body_orientations(pair.state, 0, kAnchor, {0.4f});
+    EXPECT_TRUE(reward > 0.1f && reward < 0.99f) << reward;
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "expression.h"
 #include "status.h"
 #include "task_cartpole_swingup.h"
 #include "task_g1_walk_flat.h"
@@ -87,14 +88,48 @@ void set_parameters(const TermInfo& info, const json& parameters, const std::str
   }
 }
 
+// A reward that no table has: `<name>: {weight, expr}`. Its name becomes a column of the metrics.
+TermUse expression_use(const std::string& name, const json& settings, const std::string& path) {
+  for (const TermInfo& info : term_table()) {
+    if (info.kind == TermKind::kReward && name == info.name) {
+      refuse(path + ".expr", name + " is a term of its own; call the expression something else");
+    }
+  }
+  const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  if (name.empty() || name.size() > 64 || name.find_first_not_of(allowed) != std::string::npos) {
+    refuse(path, "a name has 1 to 64 letters, digits and _");
+  }
+  TermUse use = {name};
+  for (const auto& [word, setting] : settings.items()) {
+    const std::string at = path + "." + word;
+    if (word == "weight") {
+      use.weight = number(setting, at, -1e6, 1e6);
+    } else if (word == "expr") {
+      if (!setting.is_string() || setting == "") {
+        refuse(at, "expected a text, got " + setting.dump());
+      }
+      use.expression = setting.get<std::string>();
+    } else if (word != "params") {
+      refuse_unknown(path, "key", word, {"weight", "expr"});
+    } else if (!setting.is_null() && !setting.empty()) {
+      refuse(at, "an expression has no parameters: write their values into it");
+    }
+  }
+  return use;
+}
+
 // One section of terms: `<term>: {weight, enabled, params}`; the first two where they apply.
 void configure_terms(const json& config, const char* key, TermKind kind,
                      std::vector<TermUse>& uses) {
   const json* terms = section(config, key, key);
   if (!terms) return;
   for (const auto& [name, value] : terms->items()) {
-    TermUse& use = find_use(uses, name, key, to_string(kind));
     const std::string path = std::string(key) + "." + name;
+    if (kind == TermKind::kReward && value.is_object() && member(value, "expr")) {
+      uses.push_back(expression_use(name, value, path));
+      continue;
+    }
+    TermUse& use = find_use(uses, name, key, to_string(kind));
     if (value.is_null()) continue;
     if (!value.is_object()) refuse(path, "expected a mapping, got " + value.dump());
     for (const auto& [word, setting] : value.items()) {
@@ -315,15 +350,41 @@ PushParams flatten_push(const TermUse& use, double tick_seconds) {
   return push;
 }
 
-void flatten_rewards(Task& task) {
+ExpressionScope expression_scope(const TaskDefinition& task, RobotSize robot) {
+  ExpressionScope scope;
+  scope.joints = robot.joints;
+  scope.actions = robot.actions;
+  scope.bodies = static_cast<int>(task.sim.body_names.size());
+  scope.is_legged = task.sim.is_legged;
+  scope.has_gait = task.gait_frequency_hz > 0;
+  for (const TermUse& use : task.commands) {
+    scope.has_command = scope.has_command || use.term == "velocity";
+  }
+  return scope;
+}
+
+void flatten_rewards(Task& task, RobotSize robot) {
   UpdateParams& params = task.params;
+  const ExpressionScope scope = expression_scope(task.definition, robot);
   for (const TermUse& use : task.definition.rewards) {
+    const bool is_table_term = use.expression.empty();
+    const std::string path = "rewards." + use.term;
+    std::vector<ExpressionInstruction> instructions;
+    if (!is_table_term) {
+      instructions = compile_expression(use.expression, scope, path + ".expr");
+    }
     if (use.weight == 0) continue;
-    MR_CHECK(params.reward_count < kMaxRewardSlots, "too many rewards");
+    if (params.reward_count == kMaxRewardSlots) {
+      refuse(path, "at most " + std::to_string(int{kMaxRewardSlots}) + " rewards have a weight");
+    }
     RewardSlot& slot = params.reward[params.reward_count++];
-    slot.term = term_info(TermKind::kReward, use.term).id;
     slot.weight = static_cast<float>(use.weight);
-    slot.params = flatten_parameters(TermKind::kReward, use);
+    if (is_table_term) {
+      slot.term = term_info(TermKind::kReward, use.term).id;
+      slot.params = flatten_parameters(TermKind::kReward, use);
+    } else {
+      slot.expression = append_expression(instructions, path + ".expr", params.expressions);
+    }
     task.reward_names.push_back(use.term);
   }
   if (params.reward_count == 0) refuse("rewards", "every weight is 0: nothing can be learnt");
@@ -472,7 +533,7 @@ Task make_task(const json& config, const SimModel& model) {
   params.critic = flatten_observations(definition.critic, robot);
   params.max_steps = definition.max_steps;
   params.num_actions = model.num_actions;
-  flatten_rewards(task);
+  flatten_rewards(task, robot);
   flatten_terminations(task);
   flatten_events(task, model);
   for (const TermUse& use : definition.commands) {

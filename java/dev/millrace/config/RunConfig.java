@@ -78,8 +78,12 @@ public record RunConfig(
       boolean events,
       @Nullable String modelFile) {}
 
-  /** One reward term; parameters left out have the term's own defaults. */
-  public record Reward(double weight, Map<String, Double> params) {}
+  /**
+   * One reward: a term, whose parameters left out have its own defaults, or an expression with a
+   * name of its own.
+   */
+  public record Reward(
+      double weight, Map<String, Double> params, @Nullable(shown = false) String expr) {}
 
   /** Rules that make the task harder as the robot gets better. */
   public record Curriculum(Penalty penalty) {}

@@ -208,7 +208,7 @@ class ConfigLoaderTest {
     assertEquals(config, ConfigLoader.reload(again, List.of()));
 
     assertEquals(
-        mine + ":3:35: rewards.my_tracking.expr: column 3: x",
+        mine + ":3:36: rewards.my_tracking.expr: column 3: x",
         resolved.placed("rewards.my_tracking.expr: column 3: x"));
     assertEquals(
         "-s rewards.height.expr=root_pos.z: rewards.height.expr: column 3: x",
@@ -230,8 +230,7 @@ class ConfigLoaderTest {
     assertEquals(
         "rewards.m.params: an expression has none: write their values into it",
         termError(terms, "rewards.m={weight: 1, expr: cmd.x, params: {scale: 1}}"));
-    assertTrue(
-        error("g1_walk_flat", "rewards.m.expr=1").endsWith("rewards.m.weight is missing"));
+    assertTrue(error("g1_walk_flat", "rewards.m.expr=1").endsWith("rewards.m.weight is missing"));
   }
 
   private static String termError(Map<String, List<String>> terms, String override) {

@@ -73,7 +73,7 @@ std::vector<ExpressionName> foot_and_episode_names() {
 }
 
 std::string shape(const ExpressionName& name) {
-  const std::string dim = std::to_string(name.dim);
+  std::string dim = std::to_string(name.dim);
   switch (name.extent) {
     case Extent::kJoints:
       return "one per joint";

@@ -37,7 +37,8 @@ TEST(Catalog, EveryBackendIsThereOrSaysWhyNot) {
 
 TEST(Catalog, TermsIncludeWhatExpressionsCanName) {
   std::map<std::string, int> kinds;
-  for (const nlohmann::json& term : describe_library().at("terms")) kinds[term.at("kind")] += 1;
+  const nlohmann::json catalog = describe_library();
+  for (const nlohmann::json& term : catalog.at("terms")) kinds[term.at("kind")] += 1;
   EXPECT_GT(kinds["reward"], 10);
   EXPECT_GT(kinds["expression"], 30);
 }

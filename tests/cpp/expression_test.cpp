@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <random>
 
 #include "run.h"
 #include "run_fixture.h"
@@ -197,6 +198,65 @@ TEST(Expression, DivisionByZeroIsInfinite) {
   EXPECT_EQ(evaluate("1 / (cmd.x - cmd.x)", walker), mr_infinity());
   EXPECT_EQ(evaluate("log(0)", walker), -mr_infinity());
   EXPECT_FALSE(mr_isfinite(evaluate("sqrt(0 - 1)", walker)));
+}
+
+// A random expression and what it means: component i of it, calculated by plain recursion.
+struct Meaning {
+  std::string text;
+  std::function<float(Walker&, int)> value;
+};
+
+Meaning random_leaf(std::mt19937& random, bool is_vector) {
+  const int i = static_cast<int>(random() % 7);
+  const std::string number = std::to_string(i);
+  if (is_vector) {
+    return {"joint_vel[" + number + ":" + std::to_string(i + 3) + "]", [=](Walker& w, int k) {
+              return component(w.update.state().sim[kJointVelocity], 0, i + k);
+            }};
+  }
+  if (i < 2) return {number, [=](Walker&, int) { return static_cast<float>(i); }};
+  return {"action[" + number + "]", [=](Walker& w, int) { return w.at(kAction, i); }};
+}
+
+Meaning random_expression(std::mt19937& random, int depth, bool is_vector) {
+  if (depth == 0) return random_leaf(random, is_vector);
+  const auto part = [&](bool vector) { return random_expression(random, depth - 1, vector); };
+  const unsigned kind = random() % 6;
+  if (kind == 0) {
+    const Meaning a = part(is_vector);
+    return {"-" + a.text, [=](Walker& w, int k) { return -a.value(w, k); }};
+  }
+  if (kind < 3 || is_vector) {  // a number goes with every component
+    const Meaning a = part(is_vector), b = part(is_vector && kind < 3);
+    return {"(" + a.text + " - " + b.text + ")",
+            [=](Walker& w, int k) { return a.value(w, k) - b.value(w, k); }};
+  }
+  const Meaning a = part(true);
+  if (kind == 3) return {a.text + "[2]", [=](Walker& w, int) { return a.value(w, 2); }};
+  const Meaning b = part(true);
+  return {"dot(" + a.text + ", " + b.text + ")", [=](Walker& w, int) {
+            float sum = 0;
+            for (int k = 0; k < 3; ++k) sum += a.value(w, k) * b.value(w, k);
+            return sum;
+          }};
+}
+
+TEST(Expression, RandomOnesMeanWhatRecursionSays) {
+  std::mt19937 random(41);
+  Walker walker;
+  int compared = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const Meaning each = random_expression(random, i % 5, false);
+    walker.randomise(static_cast<uint64_t>(i));
+    try {
+      EXPECT_EQ(evaluate(each.text, walker), each.value(walker, 0)) << each.text;
+      ++compared;
+    } catch (const Failure& failure) {  // some are too long
+      EXPECT_NE(std::string(failure.what()).find("longer than 64"), std::string::npos)
+          << failure.what();
+    }
+  }
+  EXPECT_GT(compared, 1500);
 }
 
 // ---- expressions and built-in terms ----

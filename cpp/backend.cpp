@@ -78,8 +78,9 @@ Memory::~Memory() {
   (kind_ == Kind::kDevice ? api.free_device : api.free_host)(backend_.device(), memory_);
 }
 
-Event::Event(Backend& backend) : backend_(backend) {
-  backend.check(backend.api().create_event(backend.device(), &event_), "creating an event");
+Event::Event(Backend& backend, bool is_timed) : backend_(backend) {
+  backend.check(backend.api().create_event(backend.device(), is_timed ? 1 : 0, &event_),
+                "creating an event");
 }
 
 Event::~Event() { backend_.api().destroy_event(backend_.device(), event_); }
@@ -93,6 +94,32 @@ bool Event::is_complete() const {
 void Event::wait() const {
   backend_.check(backend_.api().wait_event(event_), "waiting for an event");
 }
+
+double Event::elapsed_ns_since(const Event& begin) const {
+  double ns = 0;
+  backend_.check(backend_.api().elapsed_ns(begin.event_, event_, &ns), "timing events");
+  return ns;
+}
+
+Graph::Graph(Backend& backend, Stream& stream, const std::function<void()>& body)
+    : backend_(backend) {
+  const BackendApi& api = backend.api();
+  if (api.has_graphs == 0) {
+    throw Failure(Code::kUnavailable, std::string("the ") + api.name + " backend has no graphs");
+  }
+  stream.assert_submit_thread();
+  backend.check(api.begin_capture(stream.stream_), "beginning a capture");
+  try {
+    body();
+  } catch (...) {
+    // The stream leaves capture mode whatever happened; the body's error is the one that counts.
+    if (api.end_capture(stream.stream_, &graph_) == 0) api.destroy_graph(backend.device(), graph_);
+    throw;
+  }
+  backend.check(api.end_capture(stream.stream_, &graph_), "ending a capture");
+}
+
+Graph::~Graph() { backend_.api().destroy_graph(backend_.device(), graph_); }
 
 Stream::Stream(Backend& backend) : backend_(backend) {
   backend.check(backend.api().create_stream(backend.device(), &stream_), "creating a stream");
@@ -120,6 +147,16 @@ void Stream::copy_rows(void* to, uint64_t to_pitch_bytes, const void* from,
 void Stream::gather(const Gather& gather) {
   assert_submit_thread();
   backend_.check(backend_.api().gather_async(stream_, &gather), "gathering rows");
+}
+
+void Stream::copy(void* to, const void* from, uint64_t bytes) {
+  assert_submit_thread();
+  backend_.check(backend_.api().copy_async(stream_, to, from, bytes), "copying");
+}
+
+void Stream::launch(const Graph& graph) {
+  assert_submit_thread();
+  backend_.check(backend_.api().launch_graph(stream_, graph.graph_), "launching a graph");
 }
 
 void Stream::record(Event& event) {

@@ -1,5 +1,6 @@
 // A device as a table of C functions, so that a plug-in library can bring one: memory, in-order
-// streams, events, copies and the seeded gather. backend_cpu is complete and is the specification.
+// streams, events, copies, the seeded gather and graphs of these. backend_cpu is the specification;
+// only graphs are beyond it.
 //
 // Every function returns 0, or not 0 and then last_error() says what happened. Work on one stream
 // runs in order of submission. One submit thread per stream makes every submission; Stream asserts
@@ -8,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,7 +19,7 @@
 
 namespace millrace {
 
-constexpr uint32_t kBackendApiVersion = 1;
+constexpr uint32_t kBackendApiVersion = 2;
 
 // All four are static texts or codes of the device's own library.
 struct BackendError {
@@ -30,6 +32,8 @@ struct BackendError {
 struct BackendApi {
   uint32_t api_version;  // first, for ever: a reader of another version looks no further
   const char* name;
+  int is_host_memory;  // the host can address device memory
+  int has_graphs;      // else the four functions of graphs are null
 
   int (*open)(void** device);
   void (*close)(void* device);
@@ -51,11 +55,20 @@ struct BackendApi {
                        uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows);
   int (*gather_async)(void* stream, const Gather* gather);
 
-  int (*create_event)(void* device, void** event);
+  int (*create_event)(void* device, int is_timed, void** event);
   void (*destroy_event)(void* device, void* event);
   int (*record_event)(void* stream, void* event);
   int (*query_event)(void* event, int* is_complete);
   int (*wait_event)(void* event);  // blocks the calling thread
+  // Device time between two timed events that are complete; recorded on streams of one device.
+  int (*elapsed_ns)(void* begin, void* end, double* ns);
+
+  // Between begin and end the work that the calling thread submits to the stream is recorded, not
+  // run.
+  int (*begin_capture)(void* stream);
+  int (*end_capture)(void* stream, void** graph);
+  int (*launch_graph)(void* stream, void* graph);
+  void (*destroy_graph)(void* device, void* graph);
 };
 
 // What a plug-in exports under kBackendEntryName: its table, and then `text` says what the device
@@ -87,6 +100,7 @@ class Backend {
   const char* name() const { return api_.name; }
   const BackendApi& api() const { return api_; }
   void* device() const { return device_; }
+  bool is_host_memory() const { return api_.is_host_memory != 0; }
   uint64_t memory_free_bytes();
   // Throws a Failure with last_error() when result is not 0.
   void check(int result, const char* what, Code code = Code::kDevice) const;
@@ -117,18 +131,37 @@ class Memory {
 
 class Event {
  public:
-  explicit Event(Backend& backend);
+  explicit Event(Backend& backend, bool is_timed = false);
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
   bool is_complete() const;
   void wait() const;
+  // Device time since `begin`; both timed, recorded and complete.
+  double elapsed_ns_since(const Event& begin) const;
 
  private:
   friend class Stream;
   Backend& backend_;
   void* event_ = nullptr;
+};
+
+class Stream;
+
+// Recorded work of one stream, to be launched any number of times. Throws kUnavailable on a backend
+// without graphs.
+class Graph {
+ public:
+  Graph(Backend& backend, Stream& stream, const std::function<void()>& body);
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+ private:
+  friend class Stream;
+  Backend& backend_;
+  void* graph_ = nullptr;
 };
 
 // An in-order queue. The first thread that submits is its submit thread; another one that tries is
@@ -143,9 +176,12 @@ class Stream {
   void copy_rows(void* to, uint64_t to_pitch_bytes, const void* from, uint64_t from_pitch_bytes,
                  uint64_t row_bytes, uint64_t rows);
   void gather(const Gather& gather);
+  void copy(void* to, const void* from, uint64_t bytes);
   void record(Event& event);
+  void launch(const Graph& graph);
 
  private:
+  friend class Graph;
   void assert_submit_thread();
 
   Backend& backend_;

@@ -2,6 +2,7 @@
 // as soon as it is recorded. Device memory is host memory.
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +23,7 @@ struct CpuDevice {
 
 struct CpuEvent {
   std::atomic<bool> is_recorded{false};
+  std::atomic<int64_t> recorded_ns{0};
 };
 
 int open_device(void** device) {
@@ -91,16 +93,21 @@ int copy_2d_async(void*, void* to, uint64_t to_pitch_bytes, const void* from,
 }
 
 int gather_async(void*, const Gather* gather) {
-  const uint64_t row_bytes = gather->row_stride * sizeof(float);
+  const BatchColumns& columns = gather->columns;
   for (uint64_t i = 0; i < gather->count; ++i) {
     const uint64_t row = gather_row(*gather, i) % gather->capacity_rows;
-    std::memcpy(gather->batch + i * gather->row_stride, gather->ring + row * gather->row_stride,
-                row_bytes);
+    const float* from = gather->ring + row * gather->row_stride;
+    float* to = gather->batch + i * columns.stride;
+    if (columns.segment_count == 0) std::memcpy(to, from, gather->row_stride * sizeof(float));
+    for (u32 s = 0; s < columns.segment_count; ++s) {
+      const ColumnSegment& segment = columns.segments[s];
+      std::memcpy(to + segment.to, from + segment.from, segment.count * sizeof(float));
+    }
   }
   return 0;
 }
 
-int create_event(void*, void** event) {
+int create_event(void*, int, void** event) {
   *event = new CpuEvent;
   return 0;
 }
@@ -108,6 +115,8 @@ int create_event(void*, void** event) {
 void destroy_event(void*, void* event) { delete static_cast<CpuEvent*>(event); }
 
 int record_event(void*, void* event) {
+  static_cast<CpuEvent*>(event)->recorded_ns =
+      std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   static_cast<CpuEvent*>(event)->is_recorded.store(true, std::memory_order_release);
   return 0;
 }
@@ -123,14 +132,43 @@ int wait_event(void* event) {
   return query_event(event, &is_complete);
 }
 
+int elapsed_ns(void* begin, void* end, double* ns) {
+  *ns = static_cast<double>(static_cast<CpuEvent*>(end)->recorded_ns -
+                            static_cast<CpuEvent*>(begin)->recorded_ns);
+  return 0;
+}
+
 }  // namespace
 
 const BackendApi& backend_cpu() {
   static const BackendApi api = {
-      kBackendApiVersion, "cpu",          open_device,   close_device,  last_error,
-      allocate_device,    free_memory,    allocate_host, free_memory,   memory_free_bytes,
-      create_stream,      destroy_stream, copy_async,    copy_2d_async, gather_async,
-      create_event,       destroy_event,  record_event,  query_event,   wait_event,
+      kBackendApiVersion,
+      "cpu",
+      1,
+      0,
+      open_device,
+      close_device,
+      last_error,
+      allocate_device,
+      free_memory,
+      allocate_host,
+      free_memory,
+      memory_free_bytes,
+      create_stream,
+      destroy_stream,
+      copy_async,
+      copy_2d_async,
+      gather_async,
+      create_event,
+      destroy_event,
+      record_event,
+      query_event,
+      wait_event,
+      elapsed_ns,
+      nullptr,
+      nullptr,
+      nullptr,
+      nullptr,
   };
   return api;
 }

@@ -11,6 +11,7 @@
 
 #include "philox.h"
 #include "physics_mujoco.h"
+#include "quantile.h"
 #include "worker_pool.h"
 
 namespace millrace {
@@ -181,12 +182,6 @@ class BareLoop {
 
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 double time_ours(PhysicsMujoco& physics, const Scenario& scenario, int ticks) {

@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "bench_bandwidth.h"
 #include "gather.h"
+#include "quantile.h"
 #include "replay.h"
+#include "streaming_copy.h"
 
 namespace millrace {
 
@@ -23,6 +26,9 @@ constexpr std::chrono::milliseconds kUpdateTime{1};
 
 struct Settings {
   std::string backend, mode;
+  Pipeline pipeline;
+  BatchLayout batch_layout;
+  bool measures_bandwidth;
   RowLayout layout;
   uint64_t envs, capacity_rows, depth, sample_rows, runs, ticks, counted, seed;
 
@@ -51,6 +57,9 @@ Settings read_settings(const nlohmann::json& request) {
   if (settings.mode != "serial" && settings.mode != "prefetch") {
     throw Failure(Code::kInvalid, "mode '" + settings.mode + "' is not serial or prefetch");
   }
+  settings.pipeline = pipeline(request.value("pipeline", "device_resident"));
+  settings.batch_layout = batch_layout(request.value("layout", "row"));
+  settings.measures_bandwidth = request.value("bandwidth", false);
   settings.layout = {dimension(request, "observation_dim", 98),
                      dimension(request, "action_dim", 29), dimension(request, "critic_dim", 101)};
   settings.envs = positive(request, "envs", 512);
@@ -89,8 +98,13 @@ class Rows {
     }
   }
 
+  // Row by row, the way the update step writes them.
   void fill(uint64_t tick, float* slot) const {
-    std::memcpy(slot, &values_[tick % kPatterns * slot_floats_], slot_floats_ * sizeof(float));
+    const float* from = &values_[tick % kPatterns * slot_floats_];
+    for (uint64_t at = 0; at < slot_floats_; at += width_) {
+      streaming_copy(slot + at, from + at, width_);
+    }
+    streaming_fence();
   }
   const float* row(uint64_t index) const { return &values_[index * width_ % values_.size()]; }
 
@@ -103,20 +117,11 @@ double microseconds(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::micro>(end - begin).count();
 }
 
-// Linear between the two nearest values.
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const size_t below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
 using Times = std::map<std::string, std::vector<double>>;  // phase -> µs of every counted tick
 
 nlohmann::json medians_of(const Times& times) {
   nlohmann::json medians;
-  for (const auto& [phase, values] : times) medians[phase] = quantile(values, 0.5);
+  for (const auto& [phase, values] : times) medians[phase] = median(values);
   return medians;
 }
 
@@ -129,7 +134,8 @@ class Round {
         backend_(backend),
         replay_(backend,
                 {settings.layout, settings.envs, settings.capacity_rows,
-                 static_cast<int>(settings.depth), settings.sample_rows, settings.seed, 1},
+                 static_cast<int>(settings.depth), settings.sample_rows, settings.seed, 1,
+                 settings.pipeline, Place::kDevice, settings.batch_layout},
                 first_error_) {}
 
   void run() {
@@ -147,22 +153,21 @@ class Round {
 
   // Whether the batch that was taken last holds the right rows, read back from the device.
   bool verify() {
-    const uint64_t width = static_cast<uint64_t>(settings_.layout.width());
+    const BatchColumns columns = batch_columns(settings_.layout, settings_.batch_layout);
     const SampleRange range = replay_.taken();
-    std::vector<float> batch(settings_.sample_rows * width);
+    std::vector<float> batch(settings_.sample_rows * columns.stride);
     Stream stream(backend_);
     Event event(backend_);
-    stream.copy_rows(batch.data(), settings_.layout.row_bytes(), batch_,
-                     settings_.layout.row_stride_bytes(), settings_.layout.row_bytes(),
-                     settings_.sample_rows);
+    stream.copy(batch.data(), batch_, batch.size() * sizeof(float));
     stream.record(event);
     event.wait();
-    const Gather gather{nullptr,    nullptr,   settings_.capacity_rows,
-                        width,      0,         settings_.seed,
-                        range.tick, range.low, range.high};
+    const Gather gather{
+        nullptr,    nullptr, settings_.capacity_rows, 0, 0, settings_.seed, range.tick, range.low,
+        range.high, columns};
     for (uint64_t i = 0; i < settings_.sample_rows; ++i) {
-      const float* expected = rows_.row(gather_row(gather, i));
-      if (std::memcmp(&batch[i * width], expected, width * sizeof(float)) != 0) return false;
+      if (!is_row(&batch[i * columns.stride], rows_.row(gather_row(gather, i)), columns)) {
+        return false;
+      }
     }
     return true;
   }
@@ -172,6 +177,18 @@ class Round {
   const Replay& replay() const { return replay_; }
 
  private:
+  bool is_row(const float* found, const float* expected, const BatchColumns& columns) const {
+    if (columns.segment_count == 0) {
+      return std::memcmp(found, expected, settings_.layout.row_bytes()) == 0;
+    }
+    for (u32 s = 0; s < columns.segment_count; ++s) {
+      const ColumnSegment& part = columns.segments[s];
+      const size_t bytes = part.count * sizeof(float);
+      if (std::memcmp(found + part.to, expected + part.from, bytes) != 0) return false;
+    }
+    return true;
+  }
+
   void note(bool is_counted, const char* phase, Clock::time_point begin, Clock::time_point end) {
     if (is_counted) times_[phase].push_back(microseconds(begin, end));
   }
@@ -246,6 +263,8 @@ nlohmann::json describe(const Settings& settings) {
   return {{"backend", settings.backend},
           {"device", device_text(settings.backend)},
           {"mode", settings.mode},
+          {"pipeline", to_string(settings.pipeline)},
+          {"layout", to_string(settings.batch_layout)},
           {"envs", settings.envs},
           {"capacity_rows", settings.capacity_rows},
           {"depth", settings.depth},
@@ -281,11 +300,12 @@ nlohmann::json bench_replay(const nlohmann::json& request) {
     }
     report["wraps"] = round.replay().counters().wraps;
     report["host_bytes"] = round.replay().host_bytes();
+    report["host_batch_bytes"] = round.replay().host_batch_bytes();
     report["device_bytes"] = round.replay().device_bytes();
   }
   nlohmann::json iqr;
   for (const auto& [phase, values] : all) {
-    iqr[phase] = quantile(values, 0.75) - quantile(values, 0.25);
+    iqr[phase] = interquartile_range(values);
   }
   report["medians"] = medians_of(all);
   report["iqr"] = std::move(iqr);
@@ -293,6 +313,11 @@ nlohmann::json bench_replay(const nlohmann::json& request) {
   report["counted_ticks"] = settings.runs * settings.counted;
   report["verified"] = is_verified;
   report["rounds"] = std::move(rounds);
+  if (settings.measures_bandwidth) {
+    report["bandwidth"] = bench_bandwidth(
+        backend, {settings.layout, settings.batch_layout, settings.envs, settings.capacity_rows,
+                  settings.sample_rows, settings.runs, settings.seed});
+  }
   return report;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "quantile.h"
 #include "run.h"
 
 namespace millrace {
@@ -13,12 +14,6 @@ constexpr const char* kMeasured[] = {
     "env_steps_per_s", "updates_per_s",  "time/tick_ms",         "time/act_ms",
     "time/physics_ms", "time/update_ms", "time/publish_ms",      "time/reset_ms",
     "time/learn_ms",   "time/replay_ms", "time/learner_wait_ms", "update_share_of_physics"};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 nlohmann::json measure_round(Run& run, uint64_t ticks) {
   const nlohmann::json metrics = run.advance(ticks).at("metrics");

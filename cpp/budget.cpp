@@ -193,23 +193,57 @@ uint64_t ReplayPlan::sample_rows() const {
   return product(symmetry ? batch / 2 : batch, updates_per_tick);
 }
 
+namespace {
+
+BudgetLine ring_line(const ReplayPlan& plan) {
+  const uint64_t stride_bytes = plan.layout.row_stride_bytes();
+  return {"ring", product(plan.capacity_rows, stride_bytes),
+          grouped(plan.capacity_rows) + " rows x " + grouped(stride_bytes) + " B"};
+}
+
+BudgetLine batches_line(const ReplayPlan& plan, const char* name) {
+  const uint64_t stride_bytes = plan.layout.row_stride_bytes();
+  return {name, product(2, product(plan.sample_rows(), stride_bytes)),
+          "2 x " + grouped(plan.sample_rows()) + " rows x " + grouped(stride_bytes) + " B"};
+}
+
+BudgetLine learner_line(const ReplayPlan& plan) {
+  return {"learner", plan.learner_bytes, "networks, optimizers and activations"};
+}
+
+bool is_ring_on_device(const ReplayPlan& plan) {
+  return plan.pipeline == Pipeline::kDeviceResident;
+}
+
+}  // namespace
+
 Budget replay_host_budget(const ReplayPlan& plan, uint64_t free_bytes) {
   const uint64_t rows = product(plan.ingress_depth, plan.num_envs);
-  return {{{"ingress slots", product(rows, plan.layout.row_bytes()),
-            grouped(plan.ingress_depth) + " x " + grouped(plan.num_envs) + " rows x " +
-                grouped(plan.layout.row_bytes()) + " B"}},
-          free_bytes};
+  Budget budget{{{"ingress slots", product(rows, plan.layout.row_bytes()),
+                  grouped(plan.ingress_depth) + " x " + grouped(plan.num_envs) + " rows x " +
+                      grouped(plan.layout.row_bytes()) + " B"}},
+                free_bytes};
+  if (plan.is_device_host_memory) return budget;
+  if (!is_ring_on_device(plan)) budget.lines.push_back(ring_line(plan));
+  if (!is_ring_on_device(plan) || !plan.is_learner_on_device) {
+    budget.lines.push_back(batches_line(plan, "pinned batches"));
+  }
+  if (!plan.is_learner_on_device) budget.lines.push_back(learner_line(plan));
+  return budget;
 }
 
 Budget replay_device_budget(const ReplayPlan& plan, uint64_t free_bytes) {
-  const uint64_t stride_bytes = plan.layout.row_stride_bytes();
-  const std::string stride = " rows x " + grouped(stride_bytes) + " B";
-  return {
-      {{"ring", product(plan.capacity_rows, stride_bytes), grouped(plan.capacity_rows) + stride},
-       {"batches", product(2, product(plan.sample_rows(), stride_bytes)),
-        "2 x " + grouped(plan.sample_rows()) + stride},
-       {"learner", plan.learner_bytes, "networks, optimizers and activations"}},
-      free_bytes};
+  Budget budget{{}, free_bytes};
+  if (is_ring_on_device(plan) || plan.is_device_host_memory) {
+    budget.lines.push_back(ring_line(plan));
+  }
+  if (is_ring_on_device(plan) || plan.is_device_host_memory || plan.is_learner_on_device) {
+    budget.lines.push_back(batches_line(plan, "batches"));
+  }
+  if (plan.is_learner_on_device || plan.is_device_host_memory) {
+    budget.lines.push_back(learner_line(plan));
+  }
+  return budget;
 }
 
 std::vector<Finding> check_replay(const ReplayPlan& plan, uint64_t host_free_bytes,

@@ -9,6 +9,7 @@
 
 #include "finding.h"
 #include "layout.h"
+#include "pipeline.h"
 
 namespace millrace {
 
@@ -50,13 +51,17 @@ struct ReplayPlan {
   bool symmetry;
   uint64_t learner_bytes;
   bool is_device_host_memory;  // the CPU backend: the ring lies in host memory, too
+  bool is_learner_on_device = true;
+  Pipeline pipeline = Pipeline::kDeviceResident;
 
   uint64_t threshold_rows() const;  // max(batch, learning_starts * num_envs)
   uint64_t sample_rows() const;     // gathered per tick
 };
 
-Budget replay_host_budget(const ReplayPlan& plan, uint64_t free_bytes);    // ingress slots only
-Budget replay_device_budget(const ReplayPlan& plan, uint64_t free_bytes);  // ring, batches, learner
+// Ingress slots; and what else the pipeline and the learner keep on the host beside a device.
+Budget replay_host_budget(const ReplayPlan& plan, uint64_t free_bytes);
+// Ring, batches and learner, as far as they lie on the device.
+Budget replay_device_budget(const ReplayPlan& plan, uint64_t free_bytes);
 
 // Everything that speaks against the plan, all at once; empty means it can run.
 std::vector<Finding> check_replay(const ReplayPlan& plan, uint64_t host_free_bytes,

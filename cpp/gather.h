@@ -1,5 +1,5 @@
-// Which rows a batch holds: a pure function of (seed, tick, low, high). Freestanding: the gather of
-// every backend is a loop over gather_row().
+// Which rows a batch holds: a pure function of (seed, tick, low, high); and in which order of
+// columns. Freestanding: the gather of every backend is a loop over gather_row().
 #pragma once
 
 #include "philox.h"
@@ -7,9 +7,28 @@
 
 namespace millrace {
 
+// Columns [from, from + count) of a row of the ring become [to, to + count) of a row of the batch.
+struct ColumnSegment {
+  u32 from, to, count;
+};
+
+constexpr u32 kMaxColumnSegments = 8;
+
+// Segments in the order of `to`, without gaps. None: the row is copied whole.
+struct BatchColumns {
+  u32 stride;  // floats from row to row of the batch
+  u32 segment_count;
+  ColumnSegment segments[kMaxColumnSegments];
+
+  MR_FN u32 width() const {
+    return segment_count == 0 ? stride
+                              : segments[segment_count - 1].to + segments[segment_count - 1].count;
+  }
+};
+
 // Rows are absolute indices; `ring` holds row r at r mod capacity_rows.
 struct Gather {
-  float* batch;       // count rows of row_stride floats
+  float* batch;       // count rows of columns.stride floats
   const float* ring;  // capacity_rows rows of row_stride floats
   u64 capacity_rows;
   u64 row_stride;  // floats
@@ -18,6 +37,7 @@ struct Gather {
   u64 tick;
   u64 low;   // first row of the range
   u64 high;  // one past the last; high - low < 2^32
+  BatchColumns columns;
 };
 
 // The absolute row of sample i: uniform with replacement over [low, high).

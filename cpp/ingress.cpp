@@ -14,17 +14,17 @@ uint64_t now_ns() {
                                    .count());
 }
 
-const char* const kStateNames[] = {"FREE", "FILLING", "PUBLISHED", "COPYING"};
+const char* const kStateNames[] = {"FREE", "FILLING", "PUBLISHED", "COPYING", "COMMITTED"};
 
 }  // namespace
 
 Ingress::Ingress(Backend& backend, RowLayout layout, int depth, uint64_t slot_rows,
-                 Doorbell& doorbell)
+                 Doorbell& doorbell, bool has_reader, Memory::Kind slots)
     : layout_(layout),
       slot_rows_(slot_rows),
+      has_reader_(has_reader),
       doorbell_(doorbell),
-      memory_(backend, Memory::Kind::kPinnedHost,
-              static_cast<uint64_t>(depth) * slot_rows * layout.row_bytes()),
+      memory_(backend, slots, static_cast<uint64_t>(depth) * slot_rows * layout.row_bytes()),
       states_(static_cast<size_t>(depth)) {
   MR_CHECK(depth >= 1 && slot_rows >= 1, "ingress needs at least one slot of one row");
   for (auto& state : states_) state = SlotState::kFree;
@@ -88,7 +88,19 @@ const float* Ingress::slot_data(int slot) const {
 }
 
 void Ingress::release(int slot) {
-  change(slot, SlotState::kCopying, SlotState::kFree);
+  change(slot, SlotState::kCopying, has_reader_ ? SlotState::kCommitted : SlotState::kFree);
+  doorbell_.ring();
+}
+
+const float* Ingress::next_committed() const {
+  const int slot = slot_of(read_.get());
+  return states_[slot].load() == SlotState::kCommitted ? slot_data(slot) : nullptr;
+}
+
+void Ingress::finish_read() {
+  const uint64_t start = read_.get();
+  change(slot_of(start), SlotState::kCommitted, SlotState::kFree);
+  read_.set(start + slot_rows_);
   doorbell_.ring();
 }
 
@@ -97,6 +109,7 @@ void Ingress::restart_at(uint64_t row) {
   MR_CHECK(row % slot_rows_ == 0, "row " + std::to_string(row) + " is inside a slot");
   published_.set(row);
   taken_.set(row);
+  read_.set(row);
 }
 
 void Ingress::close() {

@@ -4,6 +4,7 @@
 
 #include "backend.h"
 #include "budget.h"
+#include "device_choice.h"
 #include "learner_fastsac.h"
 #include "model_loader.h"
 #include "run_plan.h"
@@ -13,36 +14,20 @@ namespace millrace {
 
 namespace {
 
-BackendInfo backend_named(const std::string& name) {
-  for (const BackendInfo& info : backends()) {
-    if (info.name == name) return info;
-  }
-  throw Failure(Code::kBug, "no backend is called " + name);
-}
-
-// Why a run cannot use a backend; empty if it can.
-std::string why_not(const BackendInfo& info) {
-  if (info.name == "cpu") return "";
-  return info.available ? "training on the device is not built yet; bench replay runs there"
-                        : info.reason;
-}
-
-// `auto` resolves once, here, and says what it found.
-nlohmann::json resolve_device(const RunPlan& plan, std::vector<Finding>& findings) {
-  const std::string wanted = plan.device == "auto" ? "cuda" : plan.device;
-  const std::string reason = why_not(backend_named(wanted));
-  if (plan.device == "auto") {
-    return {{"requested", "auto"},
-            {"effective", "cpu"},
-            {"reason", "cuda: " + reason + "; metal: " + why_not(backend_named("metal"))}};
-  }
-  if (!reason.empty()) {
-    findings.push_back({"DEVICE_UNAVAILABLE", Readiness::kRefused, "device", wanted + ": " + reason,
+DeviceChoice resolve_device(const RunPlan& plan, std::vector<Finding>& findings) {
+  DeviceChoice choice = choose_device(plan.device);
+  if (choice.effective == "none") {
+    findings.push_back({"DEVICE_UNAVAILABLE", Readiness::kRefused, "device",
+                        plan.device + ": " + choice.reason,
                         "device: auto takes what is there; doctor lists it"});
   }
-  return {{"requested", plan.device},
-          {"effective", reason.empty() ? wanted : "none"},
-          {"reason", reason.empty() ? "requested" : reason}};
+  return choice;
+}
+
+// Free memory where the ring goes; of the host if the device cannot be had.
+uint64_t device_free_bytes(const DeviceChoice& choice, uint64_t host_free_bytes) {
+  if (choice.effective == "none" || choice.effective == "cpu") return host_free_bytes;
+  return Backend(backend_api(choice.effective)).memory_free_bytes();
 }
 
 void check_graph_and_precision(const RunPlan& plan, std::vector<Finding>& findings) {
@@ -58,7 +43,7 @@ void check_graph_and_precision(const RunPlan& plan, std::vector<Finding>& findin
   }
 }
 
-ReplayPlan replay_plan(const RunPlan& plan, const RowLayout& layout) {
+ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const RowLayout& layout) {
   ReplayPlan replay;
   replay.layout = layout;
   replay.num_envs = static_cast<uint64_t>(plan.num_envs);
@@ -69,7 +54,9 @@ ReplayPlan replay_plan(const RunPlan& plan, const RowLayout& layout) {
   replay.learning_starts = static_cast<uint64_t>(plan.learner.learning_starts);
   replay.symmetry = plan.learner.symmetry;
   replay.learner_bytes = LearnerFastSac::bytes_needed(plan.learner, layout);
-  replay.is_device_host_memory = true;
+  replay.is_device_host_memory = choice.effective == "cpu" || choice.effective == "none";
+  replay.is_learner_on_device = choice.learner == choice.effective;
+  replay.pipeline = plan.pipeline;
   return replay;
 }
 
@@ -101,7 +88,8 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
   const RunPlan plan = parse_plan(config);
   std::vector<Finding> findings;
   nlohmann::json report;
-  report["device"] = resolve_device(plan, findings);
+  const DeviceChoice device = resolve_device(plan, findings);
+  report["device"] = to_json(device);
   check_graph_and_precision(plan, findings);
   const std::optional<SimModel> model =
       check_model(sim_spec_of(config, resources_dir_of(config)), findings);
@@ -111,13 +99,14 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
       findings.push_back({"SYMMETRY_UNAVAILABLE", Readiness::kRefused, "learner.symmetry",
                           plan.task + " has no mirror image", "learner.symmetry: false"});
     }
-    const ReplayPlan replay = replay_plan(plan, task.layout);
-    const uint64_t free_bytes = available_host_memory().bytes;
-    for (Finding& finding : check_replay(replay, free_bytes, free_bytes)) {
+    const ReplayPlan replay = replay_plan(plan, device, task.layout);
+    const uint64_t host_free = available_host_memory().bytes;
+    const uint64_t device_free = device_free_bytes(device, host_free);
+    for (Finding& finding : check_replay(replay, host_free, device_free)) {
       findings.push_back(std::move(finding));
     }
-    report["budget"] = {{"host", to_json(replay_host_budget(replay, free_bytes))},
-                        {"device", to_json(replay_device_budget(replay, free_bytes))},
+    report["budget"] = {{"host", to_json(replay_host_budget(replay, host_free))},
+                        {"device", to_json(replay_device_budget(replay, device_free))},
                         {"memory_source", available_host_memory().source}};
     report["task"] = {{"name", plan.task},
                       {"observation_dim", task.layout.observation_dim},

@@ -7,16 +7,48 @@ namespace millrace {
 
 Replay::Replay(Backend& backend, const ReplaySpec& spec, FirstError& first_error, Trace* trace)
     : spec_(spec),
+      columns_(batch_columns(spec.layout, spec.batch_layout)),
+      backend_(backend),
       first_error_(first_error),
       trace_(trace),
+      host_(spec.pipeline == Pipeline::kCpuPinnedDoubleBuffer
+                ? std::make_unique<Backend>(backend_cpu())
+                : nullptr),
       stream_(backend),
-      ingress_(backend, spec.layout, spec.depth, spec.num_envs, doorbell_),
-      ring_(backend, stream_, spec.layout, spec.capacity_rows, ingress_),
-      sampler_(backend, stream_, spec.layout, spec.sample_rows, spec.seed) {
+      host_stream_(host_ != nullptr ? std::make_unique<Stream>(*host_) : nullptr),
+      ingress_(ring_backend(), spec.layout, spec.depth, spec.num_envs, doorbell_, spec.has_reader),
+      ring_(ring_backend(), ring_stream(), spec.layout, spec.capacity_rows, ingress_),
+      sampler_(backend, ring_stream(), stream_, sampler_spec()) {
   const uint64_t in_flight = (static_cast<uint64_t>(spec.depth) + 1) * spec.num_envs;
   MR_CHECK(spec.capacity_rows >= in_flight, "capacity " + std::to_string(spec.capacity_rows) +
                                                 " is below the " + std::to_string(in_flight) +
                                                 " rows that may be in flight");
+  if (trace == nullptr || !is_ring_on_device() || backend.is_host_memory()) return;
+  stream_trace_ = std::make_unique<StreamTrace>(backend, stream_, *trace);
+  ring_.trace_with(stream_trace_.get());
+  sampler_.trace_with(stream_trace_.get());
+}
+
+SamplerSpec Replay::sampler_spec() const {
+  SamplerSpec sampler{spec_.sample_rows, spec_.seed, columns_, Memory::Kind::kDevice, {}};
+  const bool is_learner_elsewhere =
+      is_ring_on_device() ? spec_.batch_place == Place::kHost && !backend_.is_host_memory()
+                          : spec_.batch_place == Place::kDevice && !backend_.is_host_memory();
+  if (!is_ring_on_device()) sampler.gathered = Memory::Kind::kPinnedHost;
+  if (is_learner_elsewhere) {
+    sampler.delivered = is_ring_on_device() ? Memory::Kind::kPinnedHost : Memory::Kind::kDevice;
+  }
+  return sampler;
+}
+
+uint64_t Replay::host_bytes() const {
+  return ingress_.bytes() + (is_ring_on_device() ? 0 : ring_.bytes());
+}
+
+uint64_t Replay::host_batch_bytes() const { return sampler_.bytes(Memory::Kind::kPinnedHost); }
+
+uint64_t Replay::device_bytes() const {
+  return sampler_.bytes(Memory::Kind::kDevice) + (is_ring_on_device() ? ring_.bytes() : 0);
 }
 
 float* Replay::claim() {
@@ -91,6 +123,7 @@ bool Replay::advance() {
     doorbell_.ring();
   }
   if (ring_.submit(sampler_.limit()) > 0) has_moved = true;
+  if (stream_trace_ != nullptr) stream_trace_->collect(false);
   return has_moved;
 }
 
@@ -116,8 +149,30 @@ void Replay::progress(bool wait) {
   if (wait) {
     const std::optional<SampleRequest> request = sampler_.outstanding();
     if (request && request->is_gathered) sampler_.wait();
+    finish_trace();
   }
   remember();
+}
+
+void Replay::wait_settled() const {
+  TraceSpan span(trace_, span::kWaitForBatch);
+  const uint64_t published = ingress_.published_rows();
+  for (;;) {
+    const uint64_t seen = doorbell_.count();
+    first_error_.check();
+    const std::optional<SampleRequest> request = sampler_.outstanding();
+    const bool is_gathered = !request || request->is_gathered;
+    if (is_gathered && ring_.committed_rows() >= published) {
+      if (request) sampler_.wait();
+      return;
+    }
+    if (ingress_.is_closed()) return;
+    doorbell_.wait(seen);
+  }
+}
+
+void Replay::finish_trace() {
+  if (stream_trace_ != nullptr) stream_trace_->collect(true);
 }
 
 bool Replay::wait_for_work() {
@@ -135,10 +190,6 @@ bool Replay::wait_for_work() {
     }
     doorbell_.wait(seen);
   }
-}
-
-void Replay::read_committed(uint64_t start, uint64_t rows, float* out) {
-  ring_.read(start, rows, out);
 }
 
 ReplayCounters Replay::counters() const {
@@ -167,10 +218,11 @@ void Replay::remember() {
 }
 
 void Replay::register_state(StateRegistry& registry) {
+  checkpoint_access_ = std::make_unique<DeviceMemory>(ring_backend(), ring_.memory());
   registry.add(
       "replay/rows", DType::kF32,
       {static_cast<int64_t>(spec_.capacity_rows), static_cast<int64_t>(spec_.layout.row_stride())},
-      ring_.storage(), true);
+      ring_.storage(), true, ring_backend().is_host_memory() ? nullptr : checkpoint_access_.get());
   registry.add("replay/counters", DType::kU64, {kSavedWords}, saved_, true);
 }
 

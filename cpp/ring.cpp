@@ -13,8 +13,7 @@ Ring::Ring(Backend& backend, Stream& stream, RowLayout layout, uint64_t capacity
       layout_(layout),
       capacity_rows_(capacity_rows),
       ingress_(ingress),
-      memory_(backend, Memory::Kind::kDevice, capacity_rows * layout.row_stride_bytes()),
-      read_event_(backend) {
+      memory_(backend, Memory::Kind::kDevice, capacity_rows * layout.row_stride_bytes()) {
   MR_CHECK(capacity_rows >= ingress.slot_rows(),
            "a slot of " + std::to_string(ingress.slot_rows()) + " rows does not fit a ring of " +
                std::to_string(capacity_rows));
@@ -49,7 +48,10 @@ int Ring::submit(uint64_t limit) {
     const std::optional<PublishedSlot> slot = ingress_.take();
     if (!slot) break;
     MR_CHECK(slot->start_row == submitted_rows(), "slots are not contiguous");
-    copy_slot(*slot);
+    {
+      StreamSpan span(trace_, span::kGpuStorageCopy);
+      copy_slot(*slot);
+    }
     Event* event = events_[static_cast<size_t>(slot->slot)].get();
     stream_.record(*event);
     in_flight_.push_back({*slot, event});
@@ -76,23 +78,6 @@ void Ring::wait_oldest() {
   MR_CHECK(!in_flight_.empty(), "no copy is in flight");
   in_flight_.front().event->wait();
   drain();
-}
-
-void Ring::read(uint64_t start, uint64_t rows, float* out) {
-  MR_CHECK(start >= oldest_row() && start + rows <= committed_rows(),
-           "rows " + std::to_string(start) + ".." + std::to_string(start + rows) +
-               " are not all in the ring: it holds " + std::to_string(oldest_row()) + ".." +
-               std::to_string(committed_rows()));
-  const uint64_t width = static_cast<uint64_t>(layout_.width());
-  for (uint64_t done = 0; done < rows;) {
-    const uint64_t at = (start + done) % capacity_rows_;
-    const uint64_t piece = std::min(rows - done, capacity_rows_ - at);
-    stream_.copy_rows(out + done * width, layout_.row_bytes(), storage() + at * row_stride(),
-                      layout_.row_stride_bytes(), layout_.row_bytes(), piece);
-    done += piece;
-  }
-  stream_.record(read_event_);
-  read_event_.wait();
 }
 
 void Ring::restart_at(uint64_t committed) {

@@ -17,6 +17,7 @@
 #include "backend.h"
 #include "ingress.h"
 #include "layout.h"
+#include "stream_trace.h"
 
 namespace millrace {
 
@@ -24,6 +25,7 @@ class Ring {
  public:
   Ring(Backend& backend, Stream& stream, RowLayout layout, uint64_t capacity_rows,
        Ingress& ingress);
+  void trace_with(StreamTrace* trace) { trace_ = trace; }
 
   // Submits published slots that end at or before row `limit`; returns how many.
   int submit(uint64_t limit);
@@ -42,11 +44,9 @@ class Ring {
   uint64_t capacity_rows() const { return capacity_rows_; }
   uint64_t row_stride() const { return static_cast<uint64_t>(layout_.row_stride()); }
   float* storage() const { return memory_.floats(); }
-  uint64_t device_bytes() const { return memory_.bytes(); }
+  Memory& memory() { return memory_; }
+  uint64_t bytes() const { return memory_.bytes(); }
 
-  // Copies committed rows [start, start + rows) to host memory, layout.width() floats each, and
-  // waits for it.
-  void read(uint64_t start, uint64_t rows, float* out);
   // After the storage was filled from a checkpoint: rows [.., committed) are there.
   void restart_at(uint64_t committed);
 
@@ -62,8 +62,8 @@ class Ring {
   const uint64_t capacity_rows_;
   Ingress& ingress_;
   Memory memory_;
+  StreamTrace* trace_ = nullptr;
   std::vector<std::unique_ptr<Event>> events_;  // one for each slot
-  Event read_event_;
   std::deque<Copy> in_flight_;
   RowCounter submitted_;
   RowCounter committed_;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "blas_threads.h"
+#include "device_choice.h"
 #include "learner_fastsac.h"
 
 namespace millrace {
@@ -32,8 +33,11 @@ double milliseconds_per_tick(uint64_t ns, uint64_t ticks) {
 }  // namespace
 
 Run::Run(const nlohmann::json& config)
+    : Run(config, backend_api(choose_device(parse_plan(config).device).effective)) {}
+
+Run::Run(const nlohmann::json& config, const BackendApi& backend)
     : plan_(parse_plan(config)),
-      backend_(backend_api("cpu")),
+      backend_(backend),
       sim_(config, plan_.num_envs, plan_.threads, plan_.seed) {
   set_blas_threads(plan_.learner.threads);
   if (config.contains("trace_path")) {
@@ -60,6 +64,7 @@ Run::Run(const nlohmann::json& config)
 Run::~Run() {
   replay_->close();
   collector_->stop();
+  submit_thread_.reset();
 }
 
 void Run::register_state() {
@@ -73,10 +78,6 @@ void Run::register_state() {
     carriers_.add(tensor.name, owner, tensor.dtype, tensor.shape, backend_.name(), tensor.data);
   }
   carriers_.seal();
-  if (plan_.learner.observation_normalizer) {
-    committed_rows_.resize(static_cast<size_t>(plan_.num_envs) *
-                           static_cast<size_t>(sim_.task->layout.width()));
-  }
 }
 
 void Run::restored(bool with_replay) {
@@ -84,19 +85,18 @@ void Run::restored(bool with_replay) {
   sim_.physics->state_restored();
   sim_.update->state_restored();
   learner_->state_restored();
+  // With the rows, the batch that was asked for is gathered again before the first tick takes it.
+  // Without them the ring is empty: nothing is prefetched, and its row count starts again.
   replay_->restored(with_replay);
-  if (with_replay) {
-    replay_->progress(true);  // gathers the batch that was asked for, the same rows again
-    return;
-  }
-  // The ring is empty: nothing is prefetched, and its row count starts again.
-  counters_[kHasBatch] = 0;
-  counters_[kRowsSeen] = 0;
+  if (!with_replay) counters_[kHasBatch] = 0;
 }
 
 nlohmann::json Run::advance(uint64_t ticks) {
   error_.check();
   if (!is_started_) {
+    if (!backend_.is_host_memory()) {
+      submit_thread_ = std::make_unique<SubmitThread>(*replay_, error_, trace_.get());
+    }
     collector_->start(counters_[kCollectorTick]);
     is_started_ = true;
   }
@@ -104,6 +104,7 @@ nlohmann::json Run::advance(uint64_t ticks) {
   const uint64_t updates_before = counters_[kUpdates];
   uint64_t done = 0;
   try {
+    settle();
     while (done < ticks && !stop_requested_.load(std::memory_order_relaxed)) {
       if (plan_.synchronous) {
         tick_synchronous();
@@ -147,16 +148,14 @@ void Run::tick_synchronous() {
 void Run::tick_asynchronous() {
   const uint64_t tick = counters_[kTick];
   collector_->publish_policy(learner_->policy_parameters());
-  // No further ahead than the ring is long: the normaliser must see every row.
-  const uint64_t ring_ticks = plan_.capacity_rows / static_cast<uint64_t>(plan_.num_envs);
-  collector_->release(tick + std::min(plan_.max_lead_ticks, ring_ticks));
+  collector_->release(tick + plan_.max_lead_ticks);
   {
     PhaseTimer timer(times_.boundary_ns);
     collector_->wait_finished(tick + 1);
   }
-  commit();
+  settle();
   if (replay_->request_newest(tick)) {
-    commit();
+    settle();
     learn(take_batch(tick));
   }
   finish_tick();
@@ -168,6 +167,7 @@ const float* Run::take_batch(uint64_t tick) {
 }
 
 void Run::learn(const float* batch) {
+  TraceSpan window(trace_.get(), span::kUpdateWindow);
   const int stride = replay_->batch_stride();
   const size_t rows = static_cast<size_t>(plan_.learner.gathered_rows());
   for (int k = 0; k < plan_.learner.updates_per_tick; ++k) {
@@ -178,33 +178,37 @@ void Run::learn(const float* batch) {
                        counters_[kUpdates]);
     }
     counters_[kUpdates] += 1;
+    if (has_submit_thread()) continue;
     PhaseTimer timer(times_.replay_ns);
     replay_->progress(false);
   }
 }
 
-void Run::commit() {
+// Everything published is committed and the batch that was asked for is there.
+void Run::settle() {
   TraceSpan trace(trace_.get(), span::kWaitForReplayBatch);
   PhaseTimer timer(times_.replay_ns);
-  replay_->progress(true);
+  if (has_submit_thread()) {
+    replay_->wait_settled();
+  } else {
+    replay_->progress(true);
+  }
   error_.check();
 }
 
 void Run::finish_tick() {
-  commit();
+  settle();
   if (plan_.learner.observation_normalizer) normalise();
   counters_[kTick] += 1;
 }
 
 // Every committed row once, in order; the collector may be ahead, so by what is committed now.
 void Run::normalise() {
+  TraceSpan trace(trace_.get(), span::kUpdateRewardStatistics);
   const int width = sim_.task->layout.width();
-  const uint64_t committed = replay_->counters().committed;
-  while (counters_[kRowsSeen] < committed) {
-    const uint64_t rows = static_cast<uint64_t>(plan_.num_envs);
-    replay_->read_committed(counters_[kRowsSeen], rows, committed_rows_.data());
-    learner_->normalise_from(committed_rows_.data(), rows, width);
-    counters_[kRowsSeen] += rows;
+  while (const float* rows = replay_->next_committed()) {
+    learner_->normalise_from(rows, static_cast<uint64_t>(plan_.num_envs), width);
+    replay_->finish_read();
   }
 }
 
@@ -212,9 +216,10 @@ void Run::normalise() {
 // checkpoint tensors may be read.
 void Run::come_to_rest() {
   collector_->recall();
-  replay_->progress(true);
+  settle();
+  if (plan_.learner.observation_normalizer) normalise();  // a tick may wait for the slot
   counters_[kCollectorTick] = collector_->pause();
-  replay_->progress(true);
+  settle();
   if (plan_.learner.observation_normalizer) normalise();
 }
 
@@ -277,7 +282,7 @@ nlohmann::json Run::replay_counters() const {
 nlohmann::json Run::facts() const {
   const RowLayout& layout = sim_.task->layout;
   nlohmann::json replay = replay_counters();
-  replay.update({{"pipeline", plan_.pipeline},
+  replay.update({{"pipeline", to_string(plan_.pipeline)},
                  {"capacity_rows", plan_.capacity_rows},
                  {"row_width", layout.width()},
                  {"row_bytes", layout.row_bytes()},
@@ -287,9 +292,12 @@ nlohmann::json Run::facts() const {
                  {"host_bytes", replay_->host_bytes()},
                  {"device_bytes", replay_->device_bytes()},
                  {"threshold_rows", replay_->threshold_rows()},
-                 {"submit_thread", "learner"}});
-  const std::string reason = plan_.graph == "off" ? "graph: off was requested"
-                                                  : "the cpu backend launches programs eagerly";
+                 {"host_batch_bytes", replay_->host_batch_bytes()},
+                 {"submit_thread", backend_.is_host_memory() ? "learner" : "submit"}});
+  const std::string reason =
+      plan_.graph == "off"
+          ? "graph: off was requested"
+          : "update step and learner run on the cpu, which launches programs eagerly";
   return {{"carriers",
            {{"digest", hexadecimal(carriers_.digest())},
             {"total_bytes", carriers_.total_bytes()},

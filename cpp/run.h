@@ -1,11 +1,12 @@
 // Run: a training session. It owns every part, allocates all of it when it is opened, and drives
-// the ticks from the learner thread, which on this backend is also the submit thread.
+// the ticks from the learner thread. With the replay on the CPU that is also the submit thread; a
+// device has one of its own, and the learner thread then only waits for it.
 //
 // Synchronous schedule of tick t, from boundary to boundary:
 //   publish the policy snapshot, freeze the sample range of t + 1, release t;
 //   while the collector acts, steps, updates, resets and publishes t:
 //     updates_per_tick learner updates on batch t, progress() after each
-//   wait for t, commit its rows, gather batch t + 1.
+//   wait until t is committed and batch t + 1 is gathered.
 // Asynchronous: the collector may be max_lead_ticks ahead; a learner tick starts once its tick is
 // committed, samples the newest committed rows, and publishes its snapshot when it ends.
 #pragma once
@@ -22,12 +23,15 @@
 #include "run_plan.h"
 #include "session.h"
 #include "sim_parts.h"
+#include "submit_thread.h"
 
 namespace millrace {
 
 class Run : public Session {
  public:
   explicit Run(const nlohmann::json& config);
+  // On a backend that a test brings, in the place of the configured device.
+  Run(const nlohmann::json& config, const BackendApi& backend);
   ~Run() override;
 
   nlohmann::json facts() const override;
@@ -43,7 +47,6 @@ class Run : public Session {
     kTick,           // ticks that the learner has finished
     kCollectorTick,  // ticks that the collector has finished; the same in a synchronous run
     kUpdates,        // critic updates
-    kRowsSeen,       // committed rows that the observation normaliser has seen
     kHasBatch,       // 1 if a batch for the next tick was asked for
     kCounterCount
   };
@@ -52,7 +55,8 @@ class Run : public Session {
   void tick_asynchronous();
   const float* take_batch(uint64_t tick);
   void learn(const float* batch);
-  void commit();
+  bool has_submit_thread() const { return submit_thread_ != nullptr; }
+  void settle();
   void finish_tick();
   void normalise();
   void come_to_rest();
@@ -70,10 +74,10 @@ class Run : public Session {
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Policy> policy_;
   std::unique_ptr<Replay> replay_;
+  std::unique_ptr<SubmitThread> submit_thread_;  // null: the learner thread submits
   std::unique_ptr<Collector> collector_;
   CarrierTable carriers_;
   StateRegistry registry_;
-  std::vector<float> committed_rows_;  // one tick's, for the normaliser
 
   uint64_t counters_[kCounterCount] = {};
   PhaseTimes times_;

@@ -79,6 +79,9 @@ ReplaySpec RunPlan::replay_spec(const RowLayout& layout) const {
   spec.sample_rows = gathered_rows_per_tick();
   spec.seed = seed;
   spec.threshold_rows = threshold_rows();
+  spec.pipeline = pipeline;
+  spec.batch_place = Place::kHost;  // the learner runs on the CPU
+  spec.has_reader = learner.observation_normalizer;
   return spec;
 }
 
@@ -97,7 +100,9 @@ RunPlan parse_plan(const nlohmann::json& config) {
   plan.synchronous = flag_at(config, "collector.sync");
   plan.max_lead_ticks =
       static_cast<uint64_t>(integer_at(config, "collector.max_lead_ticks", 1, 1 << 20));
-  plan.pipeline = choice_at(config, "replay.pipeline", {"device_resident"});
+  plan.pipeline = pipeline(choice_at(
+      config, "replay.pipeline",
+      {to_string(Pipeline::kDeviceResident), to_string(Pipeline::kCpuPinnedDoubleBuffer)}));
   plan.capacity_rows =
       static_cast<uint64_t>(integer_at(config, "replay.capacity_rows", 1, int64_t{1} << 40));
   // 0 and below are preflight's to refuse, with the other findings.

@@ -19,7 +19,7 @@ struct RunPlan {
   int threads;  // physics and update workers; 0 = auto
   bool synchronous;
   uint64_t max_lead_ticks;
-  std::string pipeline;
+  Pipeline pipeline;
   uint64_t capacity_rows;
   int ingress_depth;
   LearnerSpec learner;

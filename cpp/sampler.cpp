@@ -6,15 +6,25 @@
 
 namespace millrace {
 
-Sampler::Sampler(Backend& backend, Stream& stream, RowLayout layout, uint64_t sample_rows,
-                 uint64_t seed)
-    : stream_(stream),
-      sample_rows_(sample_rows),
-      seed_(seed),
-      batches_{{backend, Memory::Kind::kDevice, sample_rows * layout.row_stride_bytes()},
-               {backend, Memory::Kind::kDevice, sample_rows * layout.row_stride_bytes()}},
-      event_(backend) {
-  MR_CHECK(sample_rows >= 1 && sample_rows < (uint64_t{1} << 32), "a batch needs 1..2^32-1 rows");
+Sampler::Sampler(Backend& backend, Stream& ring_stream, Stream& stream, const SamplerSpec& spec)
+    : ring_stream_(ring_stream), stream_(stream), spec_(spec), event_(backend) {
+  MR_CHECK(spec.sample_rows >= 1 && spec.sample_rows < (uint64_t{1} << 32),
+           "a batch needs 1..2^32-1 rows");
+  const uint64_t batch_bytes = spec.sample_rows * spec.columns.stride * sizeof(float);
+  for (Batch& batch : batches_) {
+    batch.gathered = std::make_unique<Memory>(backend, spec.gathered, batch_bytes);
+    if (!spec.delivered) continue;
+    batch.delivered = std::make_unique<Memory>(backend, *spec.delivered, batch_bytes);
+  }
+}
+
+uint64_t Sampler::bytes(Memory::Kind kind) const {
+  uint64_t total = 0;
+  for (const Batch& batch : batches_) {
+    if (spec_.gathered == kind) total += batch.gathered->bytes();
+    if (spec_.delivered == kind) total += batch.delivered->bytes();
+  }
+  return total;
 }
 
 bool Sampler::add(const SampleRange& range, bool is_newest) {
@@ -53,12 +63,23 @@ bool Sampler::gather(const Ring& ring) {
   MR_CHECK(range.low >= ring.oldest_row(), "rows from " + std::to_string(range.low) +
                                                " were requested but a later copy claimed up to " +
                                                std::to_string(ring.oldest_row()));
-  stream_.gather({batches_[cold].floats(), ring.storage(), ring.capacity_rows(), ring.row_stride(),
-                  sample_rows_, seed_, range.tick, range.low, range.high});
+  enqueue(ring, range, batches_[cold]);
   stream_.record(event_);
   std::lock_guard<std::mutex> lock(mutex_);
   request_->is_gathered = true;
   return true;
+}
+
+void Sampler::enqueue(const Ring& ring, const SampleRange& range, const Batch& batch) {
+  {
+    StreamSpan span(trace_, span::kGpuBatchGather);
+    ring_stream_.gather({batch.gathered->floats(), ring.storage(), ring.capacity_rows(),
+                         ring.row_stride(), spec_.sample_rows, spec_.seed, range.tick, range.low,
+                         range.high, spec_.columns});
+  }
+  if (!batch.delivered) return;
+  StreamSpan span(trace_, span::kGpuBatchCopy);
+  stream_.copy(batch.delivered->floats(), batch.gathered->floats(), batch.gathered->bytes());
 }
 
 uint64_t Sampler::limit() const {

@@ -1,6 +1,8 @@
-// Sampler: one-tick prefetch of batches. Two packed batches of sample_rows rows (row_stride floats
-// each, as in the ring): the learner reads the hot one while the gather fills the cold one; take()
-// swaps them.
+// Sampler: one-tick prefetch of batches. Two batches of sample_rows rows, their columns in the
+// order of a BatchLayout: the learner reads the hot one while the gather fills the cold one; take()
+// swaps them. A gather writes memory of the ring's side; where the learner is on the other side (a
+// ring on the device and a learner on the host, or a ring in host memory and a learner on the
+// device) a copy delivers it, behind the gather and one tick ahead like it.
 //
 // A request names a tick and fixes which rows may be drawn; draw i of a tick is a function of
 // (seed, tick, low, high) only. At most one request is outstanding:
@@ -14,12 +16,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 
 #include "backend.h"
-#include "layout.h"
+#include "gather.h"
 #include "ring.h"
+#include "stream_trace.h"
 
 namespace millrace {
 
@@ -35,9 +39,20 @@ struct SampleRequest {
   bool is_gathered;
 };
 
+struct SamplerSpec {
+  uint64_t sample_rows;
+  uint64_t seed;
+  BatchColumns columns;
+  Memory::Kind gathered = Memory::Kind::kDevice;  // what the gather writes
+  std::optional<Memory::Kind> delivered;          // what the learner reads, if it is not that
+};
+
 class Sampler {
  public:
-  Sampler(Backend& backend, Stream& stream, RowLayout layout, uint64_t sample_rows, uint64_t seed);
+  // `ring_stream` runs the gather; `stream`, of `backend`, the delivery. Batches are memory of
+  // `backend`. They are the same stream unless the ring is in host memory of its own.
+  Sampler(Backend& backend, Stream& ring_stream, Stream& stream, const SamplerSpec& spec);
+  void trace_with(StreamTrace* trace) { trace_ = trace; }
 
   // False if this tick's request is already outstanding; throws kState if another tick's is.
   bool request(const SampleRange& range);
@@ -49,7 +64,7 @@ class Sampler {
 
   bool is_gathered(uint64_t tick) const;  // enqueued
   bool is_ready(uint64_t tick) const;     // complete
-  // Waits for the gather of `tick` and swaps: its rows, valid until the take after the next
+  // Waits for the batch of `tick` and swaps: its rows, valid until the take after the next
   // request. Throws kState if that tick was not gathered.
   const float* take(uint64_t tick);
   void wait() const { event_.wait(); }          // for the gather that was enqueued last
@@ -58,15 +73,22 @@ class Sampler {
   std::optional<SampleRequest> outstanding() const;
   void restart();  // forgets the outstanding request
 
-  uint64_t device_bytes() const { return batches_[0].bytes() + batches_[1].bytes(); }
+  uint64_t bytes(Memory::Kind kind) const;
 
  private:
-  bool add(const SampleRange& range, bool is_newest);
+  struct Batch {
+    std::unique_ptr<Memory> gathered, delivered;
 
+    float* floats() const { return (delivered ? delivered : gathered)->floats(); }
+  };
+  bool add(const SampleRange& range, bool is_newest);
+  void enqueue(const Ring& ring, const SampleRange& range, const Batch& batch);
+
+  Stream& ring_stream_;
   Stream& stream_;
-  const uint64_t sample_rows_;
-  const uint64_t seed_;
-  Memory batches_[2];
+  const SamplerSpec spec_;
+  Batch batches_[2];
+  StreamTrace* trace_ = nullptr;
   Event event_;
   mutable std::mutex mutex_;  // guards request_ and hot_
   std::optional<SampleRequest> request_;

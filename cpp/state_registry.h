@@ -15,21 +15,33 @@ enum class DType { kF32, kF64, kI32, kI64, kU64 };
 size_t bytes_of(DType dtype);
 const char* to_string(DType dtype);  // safetensors spelling: "F32", …
 
+// How to reach memory that the host cannot address. On the registry's thread.
+class RemoteMemory {
+ public:
+  virtual ~RemoteMemory() = default;
+  virtual void read(uint64_t offset, void* to, uint64_t bytes) = 0;
+  virtual void write(uint64_t offset, const void* from, uint64_t bytes) = 0;
+};
+
 struct StateTensor {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
-  void* data;      // host memory on the CPU backend
-  bool is_replay;  // belongs to the optional replay part
+  void* data;                      // host memory, unless `remote` is there
+  bool is_replay;                  // belongs to the optional replay part
+  RemoteMemory* remote = nullptr;  // of device memory
 
   size_t bytes() const;
+  // Both throw Failure(kInvalid) for bytes outside the tensor.
+  void read(uint64_t offset, void* to, uint64_t count) const;
+  void write(uint64_t offset, const void* from, uint64_t count) const;
 };
 
 class StateRegistry {
  public:
   // Throws kBug for a name given twice.
   void add(std::string name, DType dtype, std::vector<int64_t> shape, void* data,
-           bool is_replay = false);
+           bool is_replay = false, RemoteMemory* remote = nullptr);
   const std::vector<StateTensor>& tensors() const { return tensors_; }
 
  private:

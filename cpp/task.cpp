@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "expression.h"
 #include "motion_clip.h"
 #include "status.h"
 #include "task_config.h"
@@ -164,15 +165,41 @@ PushParams flatten_push(const TermUse& use, double tick_seconds) {
   return push;
 }
 
-void flatten_rewards(Task& task) {
+ExpressionScope expression_scope(const TaskDefinition& task, RobotSize robot) {
+  ExpressionScope scope;
+  scope.joints = robot.joints;
+  scope.actions = robot.actions;
+  scope.bodies = static_cast<int>(task.sim.body_names.size());
+  scope.is_legged = task.sim.is_legged;
+  scope.has_gait = task.gait_frequency_hz > 0;
+  for (const TermUse& use : task.commands) {
+    scope.has_command = scope.has_command || use.term == "velocity";
+  }
+  return scope;
+}
+
+void flatten_rewards(Task& task, RobotSize robot) {
   UpdateParams& params = task.params;
+  const ExpressionScope scope = expression_scope(task.definition, robot);
   for (const TermUse& use : task.definition.rewards) {
+    const bool is_table_term = use.expression.empty();
+    const std::string path = "rewards." + use.term;
+    std::vector<ExpressionInstruction> instructions;
+    if (!is_table_term) {
+      instructions = compile_expression(use.expression, scope, path + ".expr");
+    }
     if (use.weight == 0) continue;
-    MR_CHECK(params.reward_count < kMaxRewardSlots, "too many rewards");
+    if (params.reward_count == kMaxRewardSlots) {
+      refuse(path, "at most " + std::to_string(int{kMaxRewardSlots}) + " rewards have a weight");
+    }
     RewardSlot& slot = params.reward[params.reward_count++];
-    slot.term = term_info(TermKind::kReward, use.term).id;
     slot.weight = static_cast<float>(use.weight);
-    slot.params = flatten_parameters(TermKind::kReward, use);
+    if (is_table_term) {
+      slot.term = term_info(TermKind::kReward, use.term).id;
+      slot.params = flatten_parameters(TermKind::kReward, use);
+    } else {
+      slot.expression = append_expression(instructions, path + ".expr", params.expressions);
+    }
     task.reward_names.push_back(use.term);
   }
   if (params.reward_count == 0) refuse("rewards", "every weight is 0: nothing can be learnt");
@@ -395,7 +422,7 @@ Task make_task(const json& config, const SimModel& model) {
   params.critic = flatten_observations(definition.critic, robot);
   params.max_steps = definition.max_steps;
   params.num_actions = model.num_actions;
-  flatten_rewards(task);
+  flatten_rewards(task, robot);
   flatten_terminations(task);
   flatten_events(task, model);
   flatten_commands(task, config, model);

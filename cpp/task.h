@@ -38,6 +38,7 @@ struct TermUse {
   bool enabled = true;
   bool truncates = false;  // of a termination
   std::map<std::string, double> parameters = {};
+  std::string expression = {};  // of a reward that a configuration brings
 };
 
 struct TaskDefinition {

@@ -63,14 +63,48 @@ void set_parameters(const TermInfo& info, const json& parameters, const std::str
   }
 }
 
+// A reward that no table has: `<name>: {weight, expr}`. Its name becomes a column of the metrics.
+TermUse expression_use(const std::string& name, const json& settings, const std::string& path) {
+  for (const TermInfo& info : term_table()) {
+    if (info.kind == TermKind::kReward && name == info.name) {
+      refuse(path + ".expr", name + " is a term of its own; call the expression something else");
+    }
+  }
+  const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  if (name.empty() || name.size() > 64 || name.find_first_not_of(allowed) != std::string::npos) {
+    refuse(path, "a name has 1 to 64 letters, digits and _");
+  }
+  TermUse use = {name};
+  for (const auto& [word, setting] : settings.items()) {
+    const std::string at = path + "." + word;
+    if (word == "weight") {
+      use.weight = number(setting, at, -1e6, 1e6);
+    } else if (word == "expr") {
+      if (!setting.is_string() || setting == "") {
+        refuse(at, "expected a text, got " + setting.dump());
+      }
+      use.expression = setting.get<std::string>();
+    } else if (word != "params") {
+      refuse_unknown(path, "key", word, {"weight", "expr"});
+    } else if (!setting.is_null() && !setting.empty()) {
+      refuse(at, "an expression has no parameters: write their values into it");
+    }
+  }
+  return use;
+}
+
 // One section of terms: `<term>: {weight, enabled, params}`; the first two where they apply.
 void configure_terms(const json& config, const char* key, TermKind kind,
                      std::vector<TermUse>& uses) {
   const json* terms = section(config, key, key);
   if (!terms) return;
   for (const auto& [name, value] : terms->items()) {
-    TermUse& use = find_use(uses, name, key, to_string(kind));
     const std::string path = std::string(key) + "." + name;
+    if (kind == TermKind::kReward && value.is_object() && member(value, "expr")) {
+      uses.push_back(expression_use(name, value, path));
+      continue;
+    }
+    TermUse& use = find_use(uses, name, key, to_string(kind));
     if (value.is_null()) continue;
     if (!value.is_object()) refuse(path, "expected a mapping, got " + value.dump());
     for (const auto& [word, setting] : value.items()) {

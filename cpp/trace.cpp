@@ -52,12 +52,18 @@ Trace::Trace(const std::string& path, uint64_t max_bytes, FirstError& first_erro
 
 Trace::~Trace() { close(); }
 
-void Trace::name_thread(const char* name) {
-  add({Kind::kThreadName, track_of_this_thread(), name, start_ns_, start_ns_, 0});
+void Trace::name_thread(const char* name) { name_track(track_of_this_thread(), name); }
+
+void Trace::name_track(uint32_t track, const char* name) {
+  add({Kind::kThreadName, track, name, start_ns_, start_ns_, 0});
 }
 
 void Trace::complete(const char* name, uint64_t begin_ns, uint64_t end_ns) {
-  add({Kind::kSpan, track_of_this_thread(), name, begin_ns, end_ns, 0});
+  complete_on(track_of_this_thread(), name, begin_ns, end_ns);
+}
+
+void Trace::complete_on(uint32_t track, const char* name, uint64_t begin_ns, uint64_t end_ns) {
+  add({Kind::kSpan, track, name, begin_ns, end_ns, 0});
 }
 
 void Trace::counter(const char* name, double value) {

@@ -27,6 +27,8 @@ constexpr const char* kWaitForData = "learner/wait_for_data";
 constexpr const char* kUpdateRewardStatistics = "learner/update_reward_stats";
 constexpr const char* kWaitForReplayBatch = "learner/wait_for_replay_batch";
 constexpr const char* kReplaySample = "learner/replay_sample";
+// All updates of a tick. What lies inside costs the tick nothing.
+constexpr const char* kUpdateWindow = "learner/update_window";
 constexpr const char* kUpdateCritic = "learner/update_critic";
 constexpr const char* kUpdateActor = "learner/update_actor";
 constexpr const char* kSoftUpdateTarget = "learner/soft_update_target";
@@ -38,8 +40,12 @@ constexpr const char* kIngressBackpressure = "replay/ingress_backpressure";
 constexpr const char* kIngressCommit = "replay_pipeline/ingress_commit";
 constexpr const char* kPrepareRequest = "replay_pipeline/gpu_batch_prepare_request";
 constexpr const char* kGatherSubmit = "replay_pipeline/gpu_batch_gather_submit";
+constexpr const char* kBatchCopySubmit = "replay_pipeline/batch_copy_submit";
 constexpr const char* kWaitForBatch = "replay_pipeline/gpu_wait_for_batch";
 constexpr const char* kHotColdSwap = "replay_pipeline/hot_cold_swap";
+constexpr const char* kGpuStorageCopy = "gpu/replay_pipeline_storage_h2d";
+constexpr const char* kGpuBatchGather = "gpu/replay_pipeline_batch_gather";
+constexpr const char* kGpuBatchCopy = "gpu/replay_pipeline_batch_copy";
 constexpr const char* kWaitForAction = "collector/wait_for_learner_action";
 constexpr const char* kEnvStep = "collector/env_step";
 constexpr const char* kCollectorUpdate = "collector/update_step";
@@ -59,6 +65,9 @@ class Trace {
   // The name of the calling thread's track.
   void name_thread(const char* name);
   void complete(const char* name, uint64_t begin_ns, uint64_t end_ns);
+  // The same for a track that is no thread: a device's stream.
+  void name_track(uint32_t track, const char* name);
+  void complete_on(uint32_t track, const char* name, uint64_t begin_ns, uint64_t end_ns);
   void counter(const char* name, double value);
   void close();
 

@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <vector>
+
+#include "streaming_copy.h"
 
 #include "motion_clip.h"
 
@@ -98,10 +101,14 @@ void UpdateStep::allocate_carriers(const Task& task) {
 void UpdateStep::update(uint64_t tick, int begin, int end, float* rows) {
   const UpdateArguments arguments = {seed_, tick, curriculum_.scale()};
   const auto width = static_cast<size_t>(layout_.width());
+  thread_local std::vector<float> row;
+  row.resize(width);
   for (int env = begin; env < end; ++env) {
-    outcomes_[static_cast<size_t>(env)] = update_environment(
-        params_, arguments, state_, env, rows + static_cast<size_t>(env) * width);
+    outcomes_[static_cast<size_t>(env)] =
+        update_environment(params_, arguments, state_, env, row.data());
+    streaming_copy(rows + static_cast<size_t>(env) * width, row.data(), width);
   }
+  streaming_fence();  // whoever publishes the rows only knows that this call has returned
 }
 
 void UpdateStep::start_episodes(SimBackend& backend, bool desynchronised) {

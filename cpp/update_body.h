@@ -11,6 +11,7 @@
 // of them, each once per tick. Freestanding C++14, no double.
 #pragma once
 
+#include "expression_body.h"
 #include "philox.h"
 #include "portable.h"
 #include "state.h"
@@ -39,6 +40,7 @@ struct RewardSlot {
   int term;
   float weight;
   TermParams params;
+  ExpressionRange expression;  // instead of the term, if it has instructions
 };
 
 struct TerminationSlot {
@@ -79,6 +81,7 @@ struct UpdateParams {
   ObservationLayout critic;
   RewardSlot reward[kMaxRewardSlots];
   int reward_count;
+  ExpressionCode expressions;
   TerminationSlot termination[kMaxTerminationSlots];
   int termination_count;
   int unstable_reason, non_finite_reason;  // termination index + 1
@@ -303,6 +306,13 @@ MR_FN EpisodeEnd check_terminations(const UpdateParams& p, const StateView& stat
   return end;
 }
 
+MR_FN float reward_value(const UpdateParams& p, const RewardSlot& slot, const StateView& state,
+                         int env) {
+  return slot.expression.count > 0
+             ? evaluate_expression(p.expressions, slot.expression, p.constants, state, env)
+             : reward_term(slot.term, slot.params, p.constants, state, env);
+}
+
 // Returns the tick's reward; `bad_slot` is the first non-finite term, or -1.
 MR_FN float sum_rewards(const UpdateParams& p, const UpdateArguments& arguments,
                         const StateView& state, int env, int& bad_slot) {
@@ -311,8 +321,8 @@ MR_FN float sum_rewards(const UpdateParams& p, const UpdateArguments& arguments,
   for (int k = 0; k < p.reward_count; ++k) {
     const RewardSlot& slot = p.reward[k];
     const float scale = slot.weight < 0.0f ? arguments.penalty_scale : 1.0f;
-    const float value = slot.weight * scale * p.constants.tick_seconds *
-                        reward_term(slot.term, slot.params, p.constants, state, env);
+    const float value =
+        slot.weight * scale * p.constants.tick_seconds * reward_value(p, slot, state, env);
     component(state.episode[kTermReward], env, k) = value;
     sum += value;
     if (bad_slot < 0 && !mr_isfinite(sum)) {

@@ -140,12 +140,13 @@ int gather_async(void* stream, const Gather* gather) {
   return MR_CUDA(queue.device, launch_gather, queue.stream, *gather);
 }
 
-int create_event(void* device, void** event) {
+int create_event(void* device, int is_timed, void** event) {
   CudaErrors& owner = device_of(device);
   if (const int code = use(owner)) return code;
   cudaEvent_t created = nullptr;
-  const int code = MR_CUDA(owner, cudaEventCreateWithFlags, &created,
-                           cudaEventDisableTiming | cudaEventBlockingSync);
+  const unsigned timing = is_timed != 0 ? 0 : cudaEventDisableTiming;
+  const int code =
+      MR_CUDA(owner, cudaEventCreateWithFlags, &created, timing | cudaEventBlockingSync);
   if (code == 0) *event = new CudaEvent{owner, created};
   return code;
 }
@@ -192,11 +193,76 @@ int wait_event(void* event) {
   return MR_CUDA(mark.device, cudaEventSynchronize, mark.event);
 }
 
+int elapsed_ns(void* begin, void* end, double* ns) {
+  CudaEvent& first = event_of(begin);
+  if (const int code = use(first.device)) return code;
+  float milliseconds = 0;
+  const int code =
+      MR_CUDA(first.device, cudaEventElapsedTime, &milliseconds, first.event, event_of(end).event);
+  *ns = static_cast<double>(milliseconds) * 1e6;
+  return code;
+}
+
+int begin_capture(void* stream) {
+  CudaStream& queue = stream_of(stream);
+  if (const int code = use(queue.device)) return code;
+  return MR_CUDA(queue.device, cudaStreamBeginCapture, queue.stream,
+                 cudaStreamCaptureModeThreadLocal);
+}
+
+int end_capture(void* stream, void** graph) {
+  CudaStream& queue = stream_of(stream);
+  if (const int code = use(queue.device)) return code;
+  cudaGraph_t recorded = nullptr;
+  if (const int code = MR_CUDA(queue.device, cudaStreamEndCapture, queue.stream, &recorded)) {
+    return code;
+  }
+  cudaGraphExec_t executable = nullptr;
+  const int code = MR_CUDA(queue.device, cudaGraphInstantiate, &executable, recorded, 0);
+  cudaGraphDestroy(recorded);
+  if (code == 0) *graph = executable;
+  return code;
+}
+
+int launch_graph(void* stream, void* graph) {
+  CudaStream& queue = stream_of(stream);
+  if (const int code = use(queue.device)) return code;
+  return MR_CUDA(queue.device, cudaGraphLaunch, static_cast<cudaGraphExec_t>(graph), queue.stream);
+}
+
+void destroy_graph(void* device, void* graph) {
+  CudaErrors& owner = device_of(device);
+  if (use(owner) == 0) MR_CUDA(owner, cudaGraphExecDestroy, static_cast<cudaGraphExec_t>(graph));
+}
+
 const BackendApi kApi = {
-    kBackendApiVersion, "cuda",         open_device,   close_device,  last_error,
-    allocate_device,    free_device,    allocate_host, free_host,     memory_free_bytes,
-    create_stream,      destroy_stream, copy_async,    copy_2d_async, gather_async,
-    create_event,       destroy_event,  record_event,  query_event,   wait_event,
+    kBackendApiVersion,
+    "cuda",
+    0,
+    1,
+    open_device,
+    close_device,
+    last_error,
+    allocate_device,
+    free_device,
+    allocate_host,
+    free_host,
+    memory_free_bytes,
+    create_stream,
+    destroy_stream,
+    copy_async,
+    copy_2d_async,
+    gather_async,
+    create_event,
+    destroy_event,
+    record_event,
+    query_event,
+    wait_event,
+    elapsed_ns,
+    begin_capture,
+    end_capture,
+    launch_graph,
+    destroy_graph,
 };
 
 bool refuse(char* text, uint64_t text_bytes, const char* operation, cudaError_t code) {

@@ -88,19 +88,17 @@ jstring tensors(JNIEnv* env, jclass, jlong run) {
   });
 }
 
-// The part of a tensor that a direct buffer of `buffer` bytes stands for; checked.
-char* part_of(const Session& session, jint index, jlong offset, jlong bytes) {
+const StateTensor& tensor_at(const Session& session, jint index) {
   const auto& tensors = session.registry().tensors();
   if (index < 0 || static_cast<size_t>(index) >= tensors.size()) {
     throw Failure(Code::kInvalid, "no tensor " + std::to_string(index));
   }
-  const StateTensor& tensor = tensors[static_cast<size_t>(index)];
-  const uint64_t size = tensor.bytes();
-  if (offset < 0 || bytes < 0 || static_cast<uint64_t>(offset) > size ||
-      static_cast<uint64_t>(bytes) > size - static_cast<uint64_t>(offset)) {
-    throw Failure(Code::kInvalid, tensor.name + ": bytes outside the tensor");
-  }
-  return static_cast<char*>(tensor.data) + offset;
+  return tensors[static_cast<size_t>(index)];
+}
+
+uint64_t unsigned_offset(jlong offset) {
+  if (offset < 0) throw Failure(Code::kInvalid, "a negative offset in a tensor");
+  return static_cast<uint64_t>(offset);
 }
 
 struct DirectBuffer {
@@ -119,8 +117,8 @@ void read(JNIEnv* env, jclass, jlong run, jint tensor, jlong offset, jobject tar
   guarded(env, 0, [&] {
     const DirectBuffer buffer = direct(env, target);
     const auto session = sessions().get_as_owner(run);
-    std::memcpy(buffer.address, part_of(*session, tensor, offset, buffer.bytes),
-                static_cast<size_t>(buffer.bytes));
+    tensor_at(*session, tensor)
+        .read(unsigned_offset(offset), buffer.address, static_cast<uint64_t>(buffer.bytes));
     return 0;
   });
 }
@@ -129,8 +127,8 @@ void write(JNIEnv* env, jclass, jlong run, jint tensor, jlong offset, jobject so
   guarded(env, 0, [&] {
     const DirectBuffer buffer = direct(env, source);
     const auto session = sessions().get_as_owner(run);
-    std::memcpy(part_of(*session, tensor, offset, buffer.bytes), buffer.address,
-                static_cast<size_t>(buffer.bytes));
+    tensor_at(*session, tensor)
+        .write(unsigned_offset(offset), buffer.address, static_cast<uint64_t>(buffer.bytes));
     return 0;
   });
 }

@@ -94,8 +94,9 @@ TEST_P(BackendContract, GatherTakesTheRowsOfTheRuleModuloTheCapacity) {
     Memory ring(backend_, Memory::Kind::kDevice, values.size() * sizeof(float));
     Memory batch(backend_, Memory::Kind::kDevice, kCount * stride * sizeof(float));
     transfer_.write(ring.floats(), values);
-    const Gather gather{batch.floats(), ring.floats(),     kCapacity, stride, kCount, 5, 6,
-                        kFirst,         kFirst + kCapacity};
+    const BatchColumns whole{static_cast<u32>(stride), 0, {}};
+    const Gather gather{batch.floats(), ring.floats(),      kCapacity, stride, kCount, 5, 6,
+                        kFirst,         kFirst + kCapacity, whole};
     Stream stream(backend_);
     Event event(backend_);
     stream.gather(gather);

@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "resources.h"
 #include "status.h"
 
 namespace millrace {
 namespace {
 
 nlohmann::json request(int envs, int ticks, int rounds) {
-  return {{"model_file", MILLRACE_RESOURCES "/models/g1.xml"},
+  return {{"model_file", resources() + "/models/g1.xml"},
           {"envs", envs},
           {"ticks", ticks},
           {"rounds", rounds},

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "resources.h"
 #include "run_fixture.h"
 
 namespace millrace {
@@ -16,7 +17,7 @@ TEST(Bench, DispatchesByKind) {
                          {"warmup_ticks", 0}})
                   .contains("medians"));
   EXPECT_TRUE(run_bench({{"kind", "physics"},
-                         {"model_file", MILLRACE_RESOURCES "/models/g1.xml"},
+                         {"model_file", resources() + "/models/g1.xml"},
                          {"envs", 2},
                          {"ticks", 2},
                          {"rounds", 1},

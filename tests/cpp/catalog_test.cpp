@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <mujoco/mujoco.h>
 
+#include <map>
+
 namespace millrace {
 namespace {
 
@@ -31,6 +33,14 @@ TEST(Catalog, EveryBackendIsThereOrSaysWhyNot) {
         << backend;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"cpu", "cuda", "metal"}));
+}
+
+TEST(Catalog, TermsIncludeWhatExpressionsCanName) {
+  std::map<std::string, int> kinds;
+  const nlohmann::json catalog = describe_library();
+  for (const nlohmann::json& term : catalog.at("terms")) kinds[term.at("kind")] += 1;
+  EXPECT_GT(kinds["reward"], 10);
+  EXPECT_GT(kinds["expression"], 30);
 }
 
 // It crosses to Java as text.

@@ -45,11 +45,14 @@ class HookedSim final : public SimBackend {
 
 // Everything a collector works on. The test's thread is learner and submit thread.
 struct Rig {
-  explicit Rig(int depth)
+  explicit Rig(int depth, bool has_reader = false)
       : task(make_task(cartpole_config(), cartpole_model())),
         update(task, sim.state_view(), kEnvs, kSeed),
         policy({task.layout.observation_dim, task.layout.action_dim, 8, false}, kEnvs),
-        replay(backend, {task.layout, kEnvs, 64, depth, 8, kSeed, kEnvs}, error) {
+        replay(backend,
+               {task.layout, kEnvs, 64, depth, 8, kSeed, kEnvs, Pipeline::kDeviceResident,
+                Place::kHost, BatchLayout::kRow, has_reader},
+               error) {
     update.start_episodes(sim, true);
     collector = std::make_unique<Collector>(
         CollectorParts{sim, update, pool, policy, replay, error, nullptr, kEnvs, kSeed});
@@ -123,7 +126,7 @@ TEST(Collector, RunsWhatIsReleasedAndNoMore) {
 }
 
 TEST(Collector, ActsWithTheSnapshotPublishedBeforeTheRelease) {
-  Rig rig(1);
+  Rig rig(1, true);
   rig.collector->start(0);
   const RowLayout& layout = rig.task.layout;
   Policy reference({layout.observation_dim, layout.action_dim, 8, false}, kEnvs);
@@ -132,7 +135,9 @@ TEST(Collector, ActsWithTheSnapshotPublishedBeforeTheRelease) {
     const std::vector<float> parameters = weights(rig, tick / 2);  // every second tick a new one
     if (tick % 2 == 0) rig.collector->publish_policy(parameters.data());
     rig.run_until(tick + 1);
-    rig.replay.read_committed(tick * kEnvs, kEnvs, rows.data());
+    const float* committed = rig.replay.next_committed();
+    std::copy(committed, committed + rows.size(), rows.begin());
+    rig.replay.finish_read();
     std::vector<float> observations, actions(kEnvs);
     for (int env = 0; env < kEnvs; ++env) {
       const float* row = rows.data() + env * layout.width();

@@ -25,8 +25,8 @@ class IngressTest : public testing::Test {
 };
 
 TEST_F(IngressTest, HostMemoryIsDepthTimesSlotRowsTimesRowBytes) {
-  EXPECT_EQ(ingress_of(2, 512).host_bytes(), 2u * 512 * 48);
-  EXPECT_EQ(ingress_of(7, 3).host_bytes(), 7u * 3 * 48);
+  EXPECT_EQ(ingress_of(2, 512).bytes(), 2u * 512 * 48);
+  EXPECT_EQ(ingress_of(7, 3).bytes(), 7u * 3 * 48);
 }
 
 TEST_F(IngressTest, SlotsComeInOrderWithContiguousRows) {
@@ -104,6 +104,36 @@ TEST_F(IngressTest, RestartContinuesTheRowNumbers) {
   const auto taken = ingress.take();
   EXPECT_EQ(taken->start_row, 12u);
   EXPECT_EQ(taken->slot, 1);  // row 12 = slot 3 mod 2
+}
+
+// Statistics see every row once and in order, in the slot itself, and the slot waits for them.
+TEST_F(IngressTest, WithAReaderASlotIsFreeOnlyOnceItWasRead) {
+  Ingress ingress(backend_, kLayout, 2, 4, doorbell_, true);
+  EXPECT_EQ(ingress.next_committed(), nullptr);
+  for (uint64_t tick = 0; tick < 5; ++tick) {
+    const float* slot = ingress.claim();
+    ingress.publish();
+    EXPECT_EQ(ingress.next_committed(), nullptr);  // written, not committed
+    const auto taken = ingress.take();
+    EXPECT_EQ(ingress.next_committed(), nullptr);
+    ingress.release(taken->slot);
+    EXPECT_EQ(ingress.next_committed(), slot);
+    EXPECT_EQ(ingress.slots_in_flight(), 1u);
+    ingress.finish_read();
+    EXPECT_EQ(ingress.slots_in_flight(), 0u);
+  }
+  EXPECT_THROW(ingress.finish_read(), Failure);
+}
+
+TEST_F(IngressTest, AnUnreadSlotHoldsTheCollectorBack) {
+  Ingress ingress(backend_, kLayout, 1, 4, doorbell_, true);
+  ingress.claim();
+  ingress.publish();
+  ingress.release(ingress.take()->slot);
+  auto claim = std::async(std::launch::async, [&] { return ingress.claim(); });
+  EXPECT_EQ(claim.wait_for(kLongEnough), std::future_status::timeout);
+  ingress.finish_read();
+  EXPECT_EQ(claim.get(), ingress.slot_data(0));
 }
 
 }  // namespace

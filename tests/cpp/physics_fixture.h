@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "resources.h"
 #include "sim_backend.h"
 
 namespace millrace {
 
 inline SimSpec g1_spec(int substeps = 3) {
   SimSpec spec = {};
-  spec.model_path = MILLRACE_RESOURCES "/models/g1.xml";
+  spec.model_path = resources() + "/models/g1.xml";
   spec.substeps = substeps;
   spec.tick_seconds = 0.02 * substeps / 3;
   spec.action_scale = 1.0;
@@ -27,7 +28,7 @@ inline SimSpec g1_spec(int substeps = 3) {
 
 inline SimSpec cartpole_spec() {
   SimSpec spec = {};
-  spec.model_path = MILLRACE_RESOURCES "/models/cartpole.xml";
+  spec.model_path = resources() + "/models/cartpole.xml";
   spec.substeps = 2;
   spec.tick_seconds = 0.02;
   spec.action_scale = 1.0;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "resources.h"
 #include "run_fixture.h"
 
 namespace millrace {
@@ -145,7 +146,7 @@ TEST(Preflight, ReportsEverythingAtOnce) {
 
 TEST(Preflight, AModelWithoutTheTasksNamesListsThemAll) {
   const json report = run_preflight(g1_config(
-      {{"graph", "on"}, {"env", {{"model_file", MILLRACE_RESOURCES "/models/cartpole.xml"}}}}));
+      {{"graph", "on"}, {"env", {{"model_file", resources() + "/models/cartpole.xml"}}}}));
   EXPECT_EQ(ids_of(report), (Names{"GRAPH_UNAVAILABLE", "MODEL_MISSING_NAME"}));
   const json finding = finding_of(report, "MODEL_MISSING_NAME");
   EXPECT_EQ(finding.at("subject"), "env.model_file");

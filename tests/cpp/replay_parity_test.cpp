@@ -20,7 +20,7 @@ constexpr uint64_t kSeed = 23;
 
 struct Outcome {
   std::vector<std::vector<float>> batches;
-  std::vector<float> ring;  // the newest capacity rows
+  std::vector<float> ring;  // as a checkpoint reads it
   uint64_t wraps;
 };
 
@@ -28,8 +28,8 @@ struct Outcome {
 void expect_rows(const std::vector<float>& batch, const RowLayout& layout, uint64_t capacity,
                  const SampleRange& range) {
   const uint64_t stride = static_cast<uint64_t>(layout.row_stride());
-  const Gather gather{nullptr, nullptr,    capacity,  stride,    kSamples,
-                      kSeed,   range.tick, range.low, range.high};
+  const Gather gather{nullptr, nullptr,    capacity,  stride,     kSamples,
+                      kSeed,   range.tick, range.low, range.high, {}};
   for (uint64_t i = 0; i < kSamples; ++i) {
     EXPECT_EQ(read_tagged(&batch[i * stride], layout), gather_row(gather, i)) << i;
   }
@@ -56,11 +56,14 @@ Outcome run_ticks(const std::string& name, const RowLayout& layout, int depth) {
   }
   const ReplayCounters counters = replay.counters();
   outcome.wraps = counters.wraps;
-  outcome.ring.resize(capacity * static_cast<uint64_t>(layout.width()));
-  replay.read_committed(counters.committed - capacity, capacity, outcome.ring.data());
-  for (uint64_t i = 0; i < capacity; ++i) {
-    EXPECT_EQ(read_tagged(&outcome.ring[i * static_cast<uint64_t>(layout.width())], layout),
-              counters.committed - capacity + i);
+  StateRegistry registry;
+  replay.register_state(registry);
+  const StateTensor& rows = registry.tensors().front();
+  outcome.ring.resize(rows.bytes() / sizeof(float));
+  rows.read(0, outcome.ring.data(), rows.bytes());
+  for (uint64_t row = counters.committed - capacity; row < counters.committed; ++row) {
+    const uint64_t at = row % capacity * static_cast<uint64_t>(layout.row_stride());
+    EXPECT_EQ(read_tagged(&outcome.ring[at], layout), row);
   }
   return outcome;
 }
@@ -120,8 +123,8 @@ TEST_P(LargeReplay, RowsPastFourGigabytesKeepTheirPlaces) {
   const std::vector<float> batch = transfer.read(replay.take(1), kLargeSamples * stride);
   const SampleRange range = replay.taken();
   ASSERT_EQ(range.high - range.low, kCapacity);
-  const Gather gather{nullptr, nullptr, kCapacity, stride,    kLargeSamples,
-                      kSeed,   1,       range.low, range.high};
+  const Gather gather{nullptr, nullptr, kCapacity, stride,     kLargeSamples,
+                      kSeed,   1,       range.low, range.high, {}};
   for (uint64_t i = 0; i < kLargeSamples; ++i) {
     const float expected = static_cast<float>(gather_row(gather, i));
     ASSERT_EQ(batch[i * stride], expected) << i;

@@ -14,7 +14,7 @@ namespace millrace {
 namespace {
 
 constexpr uint64_t kSeeds = 20000;
-constexpr int kTurns = 250;
+constexpr int kTurns = 300;
 constexpr uint64_t kSamples = 6;
 
 class Schedule {
@@ -36,7 +36,7 @@ class Schedule {
       if (what < 2) {
         collect();
       } else if (what < 6) {
-        DelayedDevice::of(backend_).step();
+        DelayedDevice::of(backend_).step_or_reveal(draw(1 << 16));
       } else if (what < 8) {
         replay_.progress(false);
       } else {

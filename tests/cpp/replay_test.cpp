@@ -18,6 +18,29 @@ namespace {
 constexpr uint64_t kSamples = 24;
 constexpr auto kLongEnough = std::chrono::milliseconds(30);
 
+// What a checkpoint holds, copied as the run would.
+std::vector<std::vector<char>> saved_state(Replay& replay) {
+  StateRegistry registry;
+  replay.register_state(registry);
+  std::vector<std::vector<char>> all;
+  for (const StateTensor& tensor : registry.tensors()) {
+    EXPECT_TRUE(tensor.is_replay);
+    all.emplace_back(tensor.bytes());
+    tensor.read(0, all.back().data(), tensor.bytes());
+  }
+  return all;
+}
+
+void load_state(const std::vector<std::vector<char>>& state, Replay& replay) {
+  StateRegistry registry;
+  replay.register_state(registry);
+  for (size_t i = 0; i < state.size(); ++i) {
+    ASSERT_EQ(state[i].size(), registry.tensors()[i].bytes());
+    registry.tensors()[i].write(0, state[i].data(), state[i].size());
+  }
+  replay.restored(true);
+}
+
 struct Rig {
   explicit Rig(const BackendApi& api = backend_cpu(), int depth = 2, uint64_t num_envs = 4,
                uint64_t capacity = 14, uint64_t threshold = 8)
@@ -159,10 +182,10 @@ TEST(Replay, DepthOneHoldsTheCollectorBackAndTheDeviceKeepsTickT) {
   }
   rig.replay.progress(false);
   next.get();
-  std::vector<float> rows(4 * 13);
-  rig.replay.read_committed(0, 4, rows.data());
+  const std::vector<char> ring = saved_state(rig.replay).front();
+  const float* rows = reinterpret_cast<const float*>(ring.data());
   for (uint64_t row = 0; row < 4; ++row) {
-    EXPECT_EQ(read_tagged(rows.data() + row * 13, kPaddedLayout), row);
+    EXPECT_EQ(read_tagged(rows + row * 16, kPaddedLayout), row);
   }
   EXPECT_EQ(rig.replay.counters().backpressure_waits, 1u);
 }
@@ -232,29 +255,6 @@ TEST_P(ReplayProtocol, ATruncatedRowKeepsItsFinalObservation) {
     }
     EXPECT_GT(truncated_count, 0);
   }
-}
-
-// What a checkpoint holds, copied as the run would.
-std::vector<std::vector<char>> saved_state(Replay& replay) {
-  StateRegistry registry;
-  replay.register_state(registry);
-  std::vector<std::vector<char>> all;
-  for (const StateTensor& tensor : registry.tensors()) {
-    EXPECT_TRUE(tensor.is_replay);
-    const char* data = static_cast<const char*>(tensor.data);
-    all.emplace_back(data, data + tensor.bytes());
-  }
-  return all;
-}
-
-void load_state(const std::vector<std::vector<char>>& state, Replay& replay) {
-  StateRegistry registry;
-  replay.register_state(registry);
-  for (size_t i = 0; i < state.size(); ++i) {
-    ASSERT_EQ(state[i].size(), registry.tensors()[i].bytes());
-    std::copy(state[i].begin(), state[i].end(), static_cast<char*>(registry.tensors()[i].data));
-  }
-  replay.restored(true);
 }
 
 TEST(Replay, AResumedRunGathersTheSameBatches) {

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "resources.h"
 #include "session.h"
 
 namespace millrace {
@@ -67,7 +68,7 @@ inline nlohmann::json tiny_config() {
             {"threads", 1}}},
           {"log", {{"interval_ticks", 50}, {"tensorboard", true}, {"trace", false}}},
           {"checkpoint", {{"interval_ticks", 0}, {"keep", 3}}},
-          {"resources_dir", MILLRACE_RESOURCES}};
+          {"resources_dir", resources()}};
 }
 
 inline nlohmann::json cartpole_config(const nlohmann::json& patch = nlohmann::json::object()) {
@@ -118,7 +119,9 @@ using Tensors = std::map<std::string, std::string>;
 inline Tensors tensors_of(const Session& session) {
   Tensors tensors;
   for (const StateTensor& tensor : session.registry().tensors()) {
-    tensors[tensor.name].assign(static_cast<const char*>(tensor.data), tensor.bytes());
+    std::string& bytes = tensors[tensor.name];
+    bytes.resize(tensor.bytes());
+    tensor.read(0, bytes.data(), bytes.size());
   }
   return tensors;
 }
@@ -136,7 +139,7 @@ inline void restore(Session& session, const Tensors& tensors, bool with_replay) 
     if (tensor.is_replay && !with_replay) continue;
     const std::string& bytes = tensors.at(tensor.name);
     MR_CHECK(bytes.size() == tensor.bytes(), tensor.name + " has another size");
-    std::memcpy(tensor.data, bytes.data(), bytes.size());
+    tensor.write(0, bytes.data(), bytes.size());
   }
   session.restored(with_replay);
 }

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "batch_layout.h"
 #include "delayed_backend.h"
 #include "tagged_rows.h"
 
@@ -19,7 +20,12 @@ struct Rig {
         stream(backend),
         ingress(backend, kPaddedLayout, 2, 4, doorbell),
         ring(backend, stream, kPaddedLayout, 16, ingress),
-        sampler(backend, stream, kPaddedLayout, kSamples, seed) {}
+        sampler(backend, stream, stream,
+                {kSamples,
+                 seed,
+                 batch_columns(kPaddedLayout, BatchLayout::kRow),
+                 Memory::Kind::kDevice,
+                 {}}) {}
 
   void publish(int slots) {
     for (int i = 0; i < slots; ++i) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "resources.h"
 #include "run_fixture.h"
 #include "thread_choice.h"
 
@@ -45,10 +46,10 @@ TEST(SimParts, WithoutANumberTheThreadsAreMeasured) {
 }
 
 TEST(SimParts, TheRobotComesFromTheResourcesOrTheUser) {
-  EXPECT_EQ(resources_dir_of(cartpole_config()), MILLRACE_RESOURCES);
+  EXPECT_EQ(resources_dir_of(cartpole_config()), resources());
   EXPECT_THROW(SimParts(cartpole_config({{"resources_dir", "/nowhere"}}), 1, 1, 1), Failure);
   const json own = {{"resources_dir", "/nowhere"},
-                    {"env", {{"model_file", MILLRACE_RESOURCES "/models/cartpole.xml"}}}};
+                    {"env", {{"model_file", resources() + "/models/cartpole.xml"}}}};
   EXPECT_EQ(SimParts(cartpole_config(own), 1, 1, 1).task->layout.action_dim, 1);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "physics_mujoco.h"
+#include "resources.h"
 #include "update.h"
 
 namespace millrace {
@@ -20,7 +21,7 @@ struct Cart {
   std::vector<float> rows;
 
   explicit Cart(int envs)
-      : physics(sim_spec_of(config, MILLRACE_RESOURCES), envs, pool),
+      : physics(sim_spec_of(config, resources()), envs, pool),
         task(make_task(config, physics.model())),
         update(task, physics.state_view(), envs, 2),
         rows(static_cast<size_t>(envs * task.layout.width())) {

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "physics_mujoco.h"
+#include "resources.h"
 #include "update.h"
 
 namespace millrace {
@@ -24,7 +25,7 @@ struct Robot {
   std::vector<float> rows;
 
   explicit Robot(int envs, const nlohmann::json& config = kClean)
-      : physics(sim_spec_of(config, MILLRACE_RESOURCES), envs, pool),
+      : physics(sim_spec_of(config, resources()), envs, pool),
         task(make_task(config, physics.model())),
         update(task, physics.state_view(), envs, 2),
         rows(static_cast<size_t>(envs * task.layout.width())) {

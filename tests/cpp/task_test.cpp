@@ -101,6 +101,41 @@ TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
             "motion file '/nowhere/dance.npz': is not there or is no regular file");
 }
 
+TEST(Task, ExpressionsAreRewardsWithNamesOfTheirOwn) {
+  const auto config = [](const char* name, json settings) {
+    return walk_flat({{"rewards", {{name, std::move(settings)}}}});
+  };
+  const Task task = make_task(config("mine", {{"weight", -2}, {"expr", "cmd.x"}}), g1_model());
+  EXPECT_EQ(weight_of(task, "mine"), -2.0f);
+  EXPECT_EQ(task.reward_names.back(), "mine");
+  EXPECT_EQ(task.params.expressions.count, 1);
+  EXPECT_EQ(error_of(config("mine", {{"weight", 0}, {"expr", "base_lin_vle.x"}}))
+                .rfind("rewards.mine.expr: column 1: unknown name \"base_lin_vle\"; did you mean "
+                       "\"base_lin_vel\"? Allowed: base_lin_vel, ",
+                       0),
+            0u);
+  EXPECT_EQ(error_of(config("alive", {{"expr", "1"}})),
+            "rewards.alive.expr: alive is a term of its own; call the expression something else");
+  EXPECT_EQ(error_of(config("upright", {{"expr", "1"}})),
+            "rewards.upright.expr: upright is a term of its own; call the expression something "
+            "else");
+  EXPECT_EQ(error_of(config("mine", {{"expr", 1}})), "rewards.mine.expr: expected a text, got 1");
+  EXPECT_EQ(error_of(config("mine", {{"expr", ""}})),
+            "rewards.mine.expr: expected a text, got \"\"");
+  EXPECT_EQ(error_of(config("mine", {{"expr", "1"}, {"params", {{"scale", 1}}}})),
+            "rewards.mine.params: an expression has no parameters: write their values into it");
+  EXPECT_EQ(error_of(config("mine", {{"expr", "1"}, {"wieght", 1}})),
+            "rewards.mine: unknown key \"wieght\"; did you mean \"weight\"? Allowed: weight, expr");
+  EXPECT_EQ(error_of(config("a,b", {{"expr", "1"}})),
+            "rewards.a,b: a name has 1 to 64 letters, digits and _");
+  json many = json::object();
+  for (int i = 10; i < 26; ++i) {
+    many["mine_" + std::to_string(i)] = {{"weight", 1}, {"expr", "1"}};
+  }
+  EXPECT_EQ(error_of(walk_flat({{"rewards", many}})),
+            "rewards.mine_25: at most 24 rewards have a weight");
+}
+
 TEST(Task, EveryBuiltInConfigurationShapeIsAccepted) {
   const json config = {
       {"task", "cartpole_swingup"},

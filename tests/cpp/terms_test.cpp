@@ -9,6 +9,7 @@
 
 #include "motion_term_table.h"
 #include "physics_mujoco.h"
+#include "resources.h"
 #include "task_fixture.h"
 #include "update.h"
 
@@ -238,7 +239,7 @@ TEST(Terms, AgreeWithTheReferenceOnARollout) {
   const nlohmann::json config = {{"task", "g1_walk_flat"}};
   constexpr int kEnvs = 10;
   WorkerPool pool(2);
-  SimSpec spec = sim_spec_of(config, MILLRACE_RESOURCES);
+  SimSpec spec = sim_spec_of(config, resources());
   spec.body_names = {"torso_link"};  // stands in for the pole
   PhysicsMujoco physics(spec, kEnvs, pool);
   const Task task = make_task(config, physics.model());

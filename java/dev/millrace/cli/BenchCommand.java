@@ -3,7 +3,13 @@ package dev.millrace.cli;
 import dev.millrace.config.ConfigLoader;
 import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.core.Json;
+import dev.millrace.io.AtomicFile;
+import dev.millrace.io.FileOps;
+import dev.millrace.manifest.BuildInfo;
+import java.io.IOException;
+import java.io.PrintStream;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -20,17 +26,79 @@ import tools.jackson.databind.node.ObjectNode;
       "",
       "Examples",
       "  millrace bench physics",
-      "  millrace bench replay --device cuda",
+      "  millrace bench replay --device cuda --out after.json",
       "  millrace bench train g1_walk_flat -s env.num_envs=256"
     })
 final class BenchCommand {
-  private static int print(Context context, boolean json, JsonNode report) {
-    if (json) {
-      context.out().print(Json.pretty(report));
-    } else {
-      JsonTables.print(report, context.out());
+  /** Asks the core and hands on what it answered; a subclass is what it is asked. */
+  private abstract static class Bench implements Callable<Integer> {
+    private final Context context;
+    private final String kind;
+
+    @Option(names = "--json", description = "Print JSON.")
+    private boolean json;
+
+    @Option(
+        names = "--out",
+        paramLabel = "FILE",
+        description = "Also write the JSON to this file, for: millrace compare.")
+    private Path out;
+
+    Bench(Context context, String kind) {
+      this.context = context;
+      this.kind = kind;
     }
-    return ExitCodes.OK;
+
+    /** Adds to the request what the options say. */
+    abstract void request(ObjectNode request, Context context);
+
+    @Override
+    public Integer call() throws IOException {
+      ObjectNode request = Json.object().put("kind", kind);
+      request(request, context);
+      ObjectNode report = report(request);
+      if (out != null) {
+        AtomicFile.write(FileOps.SYSTEM, out, Json.prettyBytes(report));
+      }
+      if (json) {
+        context.out().print(Json.pretty(report));
+      } else {
+        print(report, context.out());
+      }
+      return ExitCodes.OK;
+    }
+
+    /** The core's report, and what the core cannot know: enough to compare it with another one. */
+    private ObjectNode report(ObjectNode request) {
+      ObjectNode report = Json.object().put("kind", kind);
+      report.setAll((ObjectNode) context.core().bench(request));
+      if (request.has("config")) {
+        report.set("config", request.get("config"));
+      }
+      ObjectNode build = BuildInfo.of(context.core().describe());
+      build.remove("natives");
+      report.set("build", build);
+      return report;
+    }
+
+    /** What was measured comes last: that is what one looks for. */
+    private static void print(ObjectNode report, PrintStream out) {
+      ObjectNode rest = report.deepCopy();
+      for (String name : List.of("medians", "iqr", "config", "build")) {
+        rest.remove(name);
+      }
+      JsonTables.print(rest, out);
+      JsonNode medians = report.path("medians");
+      if (medians.isObject()) {
+        Table table = new Table("measured", "median", "IQR");
+        for (var each : medians.properties()) {
+          JsonNode iqr = report.path("iqr").path(each.getKey());
+          table.row(each.getKey(), Reports.cell(each.getValue()), Reports.cell(iqr));
+        }
+        out.println();
+        table.print(out);
+      }
+    }
   }
 
   /** {@code bench physics}. */
@@ -39,9 +107,7 @@ final class BenchCommand {
       description = "Our pool against a bare threaded loop of the same steps, interleaved.",
       mixinStandardHelpOptions = true,
       footer = {"", "Example", "  millrace bench physics --envs 256 --rounds 9 --json"})
-  static final class Physics implements Callable<Integer> {
-    private final Context context;
-
+  static final class Physics extends Bench {
     @Option(
         names = "--model",
         paramLabel = "FILE",
@@ -75,16 +141,12 @@ final class BenchCommand {
         description = "Threads of each side (default: one for each core).")
     private Integer threads;
 
-    @Option(names = "--json", description = "Print JSON.")
-    private boolean json;
-
     Physics(Context context) {
-      this.context = context;
+      super(context, "physics");
     }
 
     @Override
-    public Integer call() {
-      ObjectNode request = Json.object().put("kind", "physics");
+    void request(ObjectNode request, Context context) {
       request.put("envs", envs).put("ticks", ticks).put("rounds", rounds);
       if (threads != null) {
         request.put("threads", threads);
@@ -92,7 +154,6 @@ final class BenchCommand {
       if (model != null) {
         request.put("model_file", model.toAbsolutePath().toString());
       }
-      return print(context, json, context.core().bench(request));
     }
   }
 
@@ -109,9 +170,7 @@ final class BenchCommand {
         "Example",
         "  millrace bench replay --device cuda --mode prefetch --json"
       })
-  static final class Replay implements Callable<Integer> {
-    private final Context context;
-
+  static final class Replay extends Bench {
     @Option(
         names = "--device",
         paramLabel = "NAME",
@@ -125,6 +184,21 @@ final class BenchCommand {
         defaultValue = "serial",
         description = "serial or prefetch (default: ${DEFAULT-VALUE}).")
     private String mode;
+
+    @Option(
+        names = "--pipeline",
+        paramLabel = "NAME",
+        description = "device_resident or cpu_pinned_double_buffer (default: device_resident).")
+    private String pipeline;
+
+    @Option(
+        names = "--layout",
+        paramLabel = "NAME",
+        description = "What a gather writes: row, sac or critic (default: row).")
+    private String layout;
+
+    @Option(names = "--bandwidth", description = "Also measure what plain copies reach.")
+    private boolean bandwidth;
 
     @Option(
         names = "--envs",
@@ -185,26 +259,30 @@ final class BenchCommand {
         description = "Last ticks of a run that count (default: ${DEFAULT-VALUE}).")
     private int counted;
 
-    @Option(names = "--json", description = "Print JSON.")
-    private boolean json;
-
     Replay(Context context) {
-      this.context = context;
+      super(context, "replay");
     }
 
     @Override
-    public Integer call() {
+    void request(ObjectNode request, Context context) {
       if (dims.length != 3) {
         throw new IllegalArgumentException("--dims takes three numbers: OBS,ACT,CRITIC");
       }
-      ObjectNode request = Json.object().put("kind", "replay");
       request.put("backend", device).put("mode", mode);
+      if (pipeline != null) {
+        request.put("pipeline", pipeline);
+      }
+      if (layout != null) {
+        request.put("layout", layout);
+      }
+      if (bandwidth) {
+        request.put("bandwidth", true);
+      }
       request.put("envs", envs).put("capacity_rows", capacity).put("depth", depth);
       request.put("sample_rows", samples);
       request.put("observation_dim", dims[0]).put("action_dim", dims[1]);
       request.put("critic_dim", dims[2]);
       request.put("runs", runs).put("ticks", ticks).put("counted", counted);
-      return print(context, json, context.core().bench(request));
     }
   }
 
@@ -214,9 +292,7 @@ final class BenchCommand {
       description = "Where the time of a training tick goes.",
       mixinStandardHelpOptions = true,
       footer = {"", "Example", "  millrace bench train g1_walk_flat -s env.num_envs=256 --json"})
-  static final class Train implements Callable<Integer> {
-    private final Context context;
-
+  static final class Train extends Bench {
     @Mixin private ConfigOptions options;
 
     @Option(
@@ -233,21 +309,16 @@ final class BenchCommand {
         description = "Rounds (default: ${DEFAULT-VALUE}).")
     private int rounds;
 
-    @Option(names = "--json", description = "Print JSON.")
-    private boolean json;
-
     Train(Context context) {
-      this.context = context;
+      super(context, "train");
     }
 
     @Override
-    public Integer call() {
+    void request(ObjectNode request, Context context) {
       Resolved resolved = context.load(options.config(), options.overrides());
       ObjectNode config = Json.tree(ConfigLoader.tree(resolved.config()));
-      ObjectNode request = Json.object().put("kind", "train");
       request.put("ticks", ticks).put("rounds", rounds);
       request.set("config", config.put("mode", "train"));
-      return print(context, json, context.core().bench(request));
     }
   }
 }

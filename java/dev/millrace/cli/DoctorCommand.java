@@ -37,7 +37,7 @@ final class DoctorCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    row(true, "millrace", BuildInfo.version());
+    row(true, "millrace", BuildInfo.version() + ", commit " + BuildInfo.commit());
     row(true, "java", System.getProperty("java.vm.name") + " " + Runtime.version());
     row(
         Runtime.version().feature() >= 17,

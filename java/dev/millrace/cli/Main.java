@@ -51,7 +51,7 @@ public final class Main {
   static final class Version implements CommandLine.IVersionProvider {
     @Override
     public String[] getVersion() {
-      return new String[] {"millrace " + BuildInfo.version()};
+      return new String[] {"millrace " + BuildInfo.version() + " (" + BuildInfo.commit() + ")"};
     }
   }
 
@@ -91,6 +91,10 @@ public final class Main {
                     .addSubcommand(new BenchCommand.Physics(context))
                     .addSubcommand(new BenchCommand.Replay(context))
                     .addSubcommand(new BenchCommand.Train(context)))
+            .addSubcommand(new CompareCommand(context))
+            .addSubcommand(
+                new CommandLine(new TraceCommand())
+                    .addSubcommand(new TraceCommand.Summary(context)))
             .addSubcommand(
                 new CommandLine(new ManifestCommand())
                     .addSubcommand(new ManifestCommand.Show(context))

@@ -5,7 +5,6 @@ import dev.millrace.manifest.Manifest;
 import dev.millrace.manifest.ManifestVerifier;
 import dev.millrace.run.BadInputException;
 import java.io.IOException;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -27,14 +26,6 @@ import tools.jackson.databind.JsonNode;
       "  millrace manifest diff runs/second runs/third"
     })
 final class ManifestCommand {
-  private static JsonNode read(Path run) throws IOException {
-    try {
-      return ManifestVerifier.read(run);
-    } catch (NoSuchFileException e) {
-      throw new BadInputException(e.getFile() + ": no such file");
-    }
-  }
-
   /** {@code manifest show RUN [SECTION]}. */
   @Command(
       name = "show",
@@ -63,7 +54,7 @@ final class ManifestCommand {
 
     @Override
     public Integer call() throws IOException {
-      JsonNode node = read(run);
+      JsonNode node = ManifestVerifier.read(run);
       for (String part : key == null ? new String[0] : key.split("\\.")) {
         node = node.path(part);
       }
@@ -121,7 +112,7 @@ final class ManifestCommand {
 
     @Override
     public Integer call() throws IOException {
-      JsonNode manifest = read(run);
+      JsonNode manifest = ManifestVerifier.read(run);
       List<String> problems = ManifestVerifier.verify(run);
       if (json) {
         context
@@ -166,7 +157,8 @@ final class ManifestCommand {
     @Override
     public Integer call() throws IOException {
       Table table = new Table("key", "first", "second");
-      for (Manifest.Difference each : Manifest.differences(read(first), read(second))) {
+      for (Manifest.Difference each :
+          Manifest.differences(ManifestVerifier.read(first), ManifestVerifier.read(second))) {
         table.row(each.path(), each.first(), each.second());
       }
       if (json) {

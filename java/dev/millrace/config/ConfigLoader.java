@@ -32,8 +32,27 @@ public final class ConfigLoader {
 
   private ConfigLoader() {}
 
-  /** What a run uses, and how its profile was chosen. */
-  public record Resolved(RunConfig config, Profile requested, String profileReason) {}
+  /**
+   * What a run uses, and how its profile was chosen.
+   *
+   * @param places where each key stands, by its path; empty if that is not known
+   */
+  public record Resolved(
+      RunConfig config, Profile requested, String profileReason, Map<String, String> places) {
+    public Resolved(RunConfig config, Profile requested, String profileReason) {
+      this(config, requested, profileReason, Map.of());
+    }
+
+    /** A message that begins with a key's path, with the place of the key before it. */
+    public String placed(String message) {
+      String path = message.split(": ", 2)[0];
+      while (!places.containsKey(path) && path.contains(".")) {
+        path = path.substring(0, path.lastIndexOf('.'));
+      }
+      String place = places.get(path);
+      return place == null ? message : place + ": " + message;
+    }
+  }
 
   /** Whether a GPU can be used, and why or why not; asked for only when the profile is auto. */
   public record Gpu(boolean available, String reason) {}
@@ -67,7 +86,16 @@ public final class ConfigLoader {
           "env", withPath("motion_file", withPath("model_file", env, nameOrFile), nameOrFile));
     }
     RunConfig config = RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
-    return new Resolved(config, requested, reason);
+    Map<String, String> places = new LinkedHashMap<>();
+    entries.forEach((key, node) -> addPlaces(key, node, places));
+    return new Resolved(config, requested, reason, Collections.unmodifiableMap(places));
+  }
+
+  private static void addPlaces(String path, YamlNode node, Map<String, String> places) {
+    places.put(path, node.position().toString());
+    if (node instanceof Mapping mapping) {
+      mapping.entries().forEach((key, each) -> addPlaces(path + "." + key, each, places));
+    }
   }
 
   /** Reads the complete configuration that a run left behind; only a few keys may change then. */

@@ -36,7 +36,11 @@ final class RecordBinder {
   static Map<String, Object> tree(Record record) {
     Map<String, Object> tree = new LinkedHashMap<>();
     for (RecordComponent component : record.getClass().getRecordComponents()) {
-      tree.put(key(component), plain(get(component, record)));
+      Object value = get(component, record);
+      Nullable nullable = component.getAnnotation(Nullable.class);
+      if (value != null || nullable == null || nullable.shown()) {
+        tree.put(key(component), plain(value));
+      }
     }
     return tree;
   }

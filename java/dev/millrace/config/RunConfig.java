@@ -63,7 +63,8 @@ public record RunConfig(
 
   /** How rows get from the collector to the learner. */
   public enum Pipeline {
-    DEVICE_RESIDENT
+    DEVICE_RESIDENT,
+    CPU_PINNED_DOUBLE_BUFFER
   }
 
   /** When the run ends; 0 is no limit. */
@@ -91,8 +92,12 @@ public record RunConfig(
       @Nullable String motionFile,
       @Nullable MotionStart motionStart) {}
 
-  /** One reward term; parameters left out have the term's own defaults. */
-  public record Reward(double weight, Map<String, Double> params) {}
+  /**
+   * One reward: a term, whose parameters left out have its own defaults, or an expression with a
+   * name of its own.
+   */
+  public record Reward(
+      double weight, Map<String, Double> params, @Nullable(shown = false) String expr) {}
 
   /** Rules that make the task harder as the robot gets better. */
   public record Curriculum(Penalty penalty) {}

@@ -1,6 +1,10 @@
 package dev.millrace.core;
 
+import dev.millrace.io.FileErrors;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Map;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.StreamReadFeature;
@@ -33,6 +37,19 @@ public final class Json {
               : e.getLocation().getLineNr() + ":" + e.getLocation().getColumnNr() + ": ";
       String problem = e.getOriginalMessage().lines().findFirst().orElse("");
       throw new IllegalArgumentException(at + "not valid JSON: " + problem, e);
+    }
+  }
+
+  /** A whole file; every failure is one line that names it. */
+  public static JsonNode read(Path file) throws IOException {
+    try {
+      return parse(Files.readString(file));
+    } catch (IllegalArgumentException e) {
+      String message = e.getMessage();
+      String colon = Character.isDigit(message.charAt(0)) ? ":" : ": ";
+      throw new IOException(file + colon + message, e);
+    } catch (IOException e) {
+      throw FileErrors.cannot("read", file, e);
     }
   }
 

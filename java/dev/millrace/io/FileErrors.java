@@ -1,6 +1,7 @@
 package dev.millrace.io;
 
 import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
@@ -30,6 +31,9 @@ public final class FileErrors {
     }
     if (error instanceof DirectoryNotEmptyException) {
       return "the folder is not empty";
+    }
+    if (error instanceof CharacterCodingException) {
+      return "it is not UTF-8 text";
     }
     if (error instanceof FileSystemException known && known.getReason() != null) {
       return known.getReason();

@@ -22,12 +22,7 @@ public final class ManifestVerifier {
 
   /** Reads the manifest of a run directory, or a manifest file itself. */
   public static JsonNode read(Path runOrFile) throws IOException {
-    Path file = file(runOrFile);
-    try {
-      return Json.parse(Files.readString(file));
-    } catch (IllegalArgumentException e) {
-      throw new IOException(file + ":" + e.getMessage(), e);
-    }
+    return Json.read(file(runOrFile));
   }
 
   private static Path file(Path runOrFile) {

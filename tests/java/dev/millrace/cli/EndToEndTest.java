@@ -120,6 +120,36 @@ class EndToEndTest {
   }
 
   @Test
+  void anExpressionIsCheckedAtItsPlaceAndTrained() throws IOException {
+    Path mine =
+        Files.writeString(
+            folder.resolve("mine.yaml"),
+            """
+            task: cartpole_swingup
+            run: {max_ticks: 40, max_seconds: 0}
+            log: {interval_ticks: 20}
+            rewards:
+              lean: {weight: -1.0, expr: "norm2(body_quta.xy)"}
+            """);
+    for (String command : List.of("train", "preflight")) {
+      assertEquals(2, run(command, mine.toString(), "--profile", "laptop"), out);
+      String place = "millrace: " + mine + ":5:30: rewards.lean.expr: column 7: ";
+      assertTrue(
+          err.startsWith(place + "unknown name \"body_quta\"; did you mean \"body_quat\"?"), err);
+      assertEquals(1, err.lines().count(), err);
+    }
+    String fixed = "rewards.lean.expr=norm2(body_quat.xy)";
+    assertEquals(
+        0,
+        run("train", mine.toString(), "--profile", "laptop", "-s", fixed, "--out", path("lean")),
+        () -> err);
+    assertTrue(metrics("lean").get(0).contains("reward/lean,"), metrics("lean").get(0));
+    assertEquals(0, run("play", path("lean"), "--episodes", "1"), () -> err);
+    assertEquals(0, run("terms", "--kind", "expression"), () -> err);
+    assertTrue(out.contains("body_quat"), out);
+  }
+
+  @Test
   void refusalsSayTheArithmeticAndWriteNothing() {
     int code =
         run(

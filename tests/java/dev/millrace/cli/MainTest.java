@@ -87,6 +87,9 @@ class MainTest {
             "bench physics",
             "bench replay",
             "bench train",
+            "compare",
+            "trace",
+            "trace summary",
             "manifest",
             "manifest show",
             "manifest verify",
@@ -231,6 +234,90 @@ class MainTest {
     assertOneLine(2, "did you mean \"g1_walk_flat\"?", "tasks", "g1_walk_fla");
     assertOneLine(2, "did you mean \"alive\"?", "terms", "alife");
     assertOneLine(2, "did you mean \"reward\"?", "terms", "--kind", "rewards");
+  }
+
+  @Test
+  void aBenchPassesItsOptionsOnAndCanBeCompared() throws IOException {
+    String bench =
+        "bench replay --pipeline cpu_pinned_double_buffer --layout sac --bandwidth --out ";
+    assertEquals(0, run((bench + path("a.json")).split(" ")), () -> err);
+    JsonNode report = Json.parse(Files.readString(folder.resolve("a.json")));
+    JsonNode request = report.path("request");
+    assertEquals("cpu_pinned_double_buffer", request.path("pipeline").asString());
+    assertEquals("sac", request.path("layout").asString());
+    assertTrue(request.path("bandwidth").asBoolean());
+    assertEquals("replay", report.path("kind").asString());
+    assertTrue(report.path("build").has("cpu"));
+    assertEquals(0, run("bench", "train", "g1_walk_flat", "--out", path("train.json")));
+    report = Json.parse(Files.readString(folder.resolve("train.json")));
+    assertEquals("g1_walk_flat", report.path("config").path("task").asString());
+    assertEquals(0, run((bench.replace("sac", "row") + path("b.json")).split(" ")), () -> err);
+    assertEquals(3, run("compare", path("a.json"), path("b.json")));
+    assertTrue(out.contains("request.layout  sac  row"), out);
+    assertEquals(0, run("compare", path("a.json"), path("b.json"), "--varying", "layout"));
+    assertTrue(out.contains("subject request.layout: sac | row"), out);
+    assertOneLine(2, "cannot write", "bench", "physics", "--out", path("none/a.json"));
+  }
+
+  @Test
+  void aBenchShowsItsMedians() {
+    core.report.putObject("medians").put("gather_us", 12.5);
+    core.report.putObject("iqr").put("gather_us", 0.5);
+    assertEquals(0, run("bench", "replay"));
+    assertTrue(out.contains("measured   median    IQR\ngather_us  12.500  0.500\n"), out);
+  }
+
+  @Test
+  void compareSaysWhatIsWorse() throws IOException {
+    Path a = Files.writeString(folder.resolve("a.json"), "{\"medians\": {\"x_us\": 10}}");
+    Path b = Files.writeString(folder.resolve("b.json"), "{\"medians\": {\"x_us\": 12}}");
+    assertEquals(4, run("compare", a.toString(), b.toString()));
+    assertTrue(out.contains("\nworse: x_us\n"), out);
+    assertEquals(0, run("compare", a.toString(), b.toString(), "--max-regression", "0.2"));
+    assertTrue(out.contains("\nnothing is worse\n"), out);
+    assertEquals(4, run("compare", a.toString(), b.toString(), "--json"));
+    JsonNode result = Json.parse(out);
+    assertEquals("worse", result.path("verdict").asString());
+    assertEquals("worse", result.path("metrics").get(0).path("verdict").asString());
+    assertEquals(1.2, result.path("metrics").get(0).path("ratio").asDouble());
+    Files.writeString(b, "{\"medians\": {\"x_us\": 12}, \"envs\": 3}");
+    assertEquals(3, run("compare", a.toString(), b.toString(), "--json"));
+    assertEquals("envs", Json.parse(out).path("refusals").get(0).path("key").asString());
+    assertOneLine(2, "no such file", "compare", a.toString(), path("none"));
+    assertOneLine(2, "--max-regression", "compare", "a", "b", "--max-regression", "-1");
+    Files.write(b, new byte[] {'{', (byte) 0xff});
+    assertOneLine(2, "b.json: it is not UTF-8", "compare", a.toString(), b.toString());
+  }
+
+  @Test
+  void runsAreCompared() {
+    train("a");
+    train("b");
+    train("c", "-s", "replay.ingress_depth=3");
+    String tolerant = "--max-regression=1e9";
+    assertEquals(0, run("compare", path("a"), path("b"), tolerant), () -> out + err);
+    assertEquals(3, run("compare", path("a"), path("c"), tolerant), () -> out + err);
+    assertTrue(out.contains("replay.ingress_depth  2  3"), out);
+  }
+
+  @Test
+  void aTraceIsSummarised() throws IOException {
+    String event = "{\"ph\":\"X\",\"name\":\"%s\",\"ts\":%d,\"dur\":5,\"pid\":1,\"tid\":1},";
+    StringBuilder text = new StringBuilder("{\"traceEvents\":[");
+    for (int i = 0; i < 3; i++) {
+      text.append(event.formatted("learner/update_window", 100 * i));
+      text.append(event.formatted("replay/add", 100 * i + 50));
+    }
+    Path file = Files.writeString(folder.resolve("trace.json"), text);
+    assertEquals(0, run("trace", "summary", file.toString()));
+    assertTrue(out.contains("(median of 2 ticks)\nincomplete: the file breaks off"), out);
+    assertEquals(0, run("trace", "summary", file.toString(), "--json"));
+    JsonNode result = Json.parse(out);
+    assertFalse(result.path("complete").asBoolean());
+    assertEquals(0.0, result.path("spans").get(1).path("inside_share").asDouble());
+    assertEquals(5.0, result.path("exposed").get(0).path("exposed_us_per_tick").asDouble());
+    assertOneLine(2, "no such file", "trace", "summary", path("none"));
+    assertOneLine(2, "--warm-up", "trace", "summary", path("none"), "--warm-up", "-1");
   }
 
   @Test

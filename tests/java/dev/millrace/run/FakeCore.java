@@ -16,6 +16,7 @@ public final class FakeCore implements Core {
   public Supplier<FakeEngine> engines = () -> new FakeEngine(1);
   public final ArrayNode findings = Json.object().putArray("findings");
   public final List<ObjectNode> opened = new ArrayList<>();
+  public final ObjectNode report = Json.object();
   public FakeEngine last;
 
   public FakeCore refuse(String id, String reason) {
@@ -87,7 +88,7 @@ public final class FakeCore implements Core {
 
   @Override
   public JsonNode bench(ObjectNode request) {
-    ObjectNode report = Json.object().put("ratio", 0.97);
+    report.put("ratio", 0.97);
     report.putArray("rounds").addObject().put("ours_ms", 1.5).put("bare_ms", 1.4);
     report.set("request", request);
     return report;

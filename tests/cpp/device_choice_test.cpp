@@ -1,0 +1,36 @@
+// Tests for cpp/device_choice.cpp.
+#include "device_choice.h"
+
+#include <gtest/gtest.h>
+
+#include "backend.h"
+#include "status.h"
+
+namespace millrace {
+namespace {
+
+TEST(DeviceChoice, AutomaticSaysWhyNotTheOthers) {
+  const DeviceChoice choice = choose_device("auto");
+  EXPECT_EQ(choice.requested, "auto");
+  EXPECT_EQ(choice.effective, "cpu");
+  EXPECT_NE(choice.reason.find("cuda: "), std::string::npos) << choice.reason;
+  EXPECT_NE(choice.reason.find("metal: not built"), std::string::npos) << choice.reason;
+}
+
+TEST(DeviceChoice, ANamedDeviceIsTakenOrRefusedWithItsReason) {
+  EXPECT_EQ(choose_device("cpu").effective, "cpu");
+  for (const BackendInfo& info : backends()) {
+    const DeviceChoice choice = choose_device(info.name);
+    EXPECT_EQ(choice.effective, info.available ? info.name : "none");
+    EXPECT_FALSE(choice.reason.empty());
+    EXPECT_EQ(choice.learner, info.available ? "cpu" : "none");
+    if (!info.available) {
+      EXPECT_EQ(choice.reason, info.reason);
+    }
+  }
+}
+
+TEST(DeviceChoice, AnUnknownOneIsRefused) { EXPECT_THROW(choose_device("tpu"), Failure); }
+
+}  // namespace
+}  // namespace millrace

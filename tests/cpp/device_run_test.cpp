@@ -1,0 +1,146 @@
+// Whole runs with the replay on a device of its own: on a stand-in whose memory the host does not
+// touch, and on every real device of this machine. They must equal the run on the CPU, and a fault
+// at any call must end them with that fault as their first error.
+#include <gtest/gtest.h>
+
+#include "each_backend.h"
+#include "remote_backend.h"
+#include "run.h"
+#include "run_fixture.h"
+
+namespace millrace {
+namespace {
+
+using json = nlohmann::json;
+using Training = Run;  // a test has a member of that name
+
+constexpr uint64_t kTicks = 90;  // the ring of 256 rows goes round
+
+std::vector<std::string> device_names() {
+  std::vector<std::string> names = {"remote"};
+  for (const std::string& name : available_backends()) {
+    if (name != "cpu") names.push_back(name);
+  }
+  return names;
+}
+
+const BackendApi& device_named(const std::string& name) {
+  return name == "remote" ? remote_backend() : backend_api(name);
+}
+
+class DeviceRun : public testing::TestWithParam<std::string> {
+ protected:
+  const BackendApi& api() const { return device_named(GetParam()); }
+  Watchdog watchdog_{120};
+};
+
+INSTANTIATE_TEST_SUITE_P(On, DeviceRun, testing::ValuesIn(device_names()), backend_of_test);
+
+struct Result {
+  Tensors tensors;
+  json metrics;
+};
+
+Result result_of(Training& run) {
+  const json report = run.advance(kTicks);
+  return {tensors_of(run), without_times(report.at("metrics"))};
+}
+
+TEST_P(DeviceRun, EqualsTheRunOnTheCpu) {
+  for (const char* pipeline : {"device_resident", "cpu_pinned_double_buffer"}) {
+    for (bool has_normaliser : {false, true}) {
+      SCOPED_TRACE(std::string(pipeline) + (has_normaliser ? " with statistics" : ""));
+      const json config =
+          cartpole_config({{"replay", {{"pipeline", pipeline}}},
+                           {"learner", {{"observation_normalizer", has_normaliser}}}});
+      Training cpu(config, backend_cpu());
+      Training device(config, api());
+      const Result expected = result_of(cpu), found = result_of(device);
+      EXPECT_EQ(differences(found.tensors, expected.tensors), Names{});
+      EXPECT_EQ(found.metrics, expected.metrics);
+      EXPECT_EQ(device.facts().at("replay").at("submit_thread"), "submit");
+    }
+  }
+}
+
+TEST_P(DeviceRun, ResumesFromACheckpointOfTheRing) {
+  const json config = cartpole_config();
+  Training whole(config, api());
+  const Result half = result_of(whole);
+  Training resumed(config, api());
+  restore(resumed, half.tensors, true);
+  EXPECT_EQ(differences(tensors_of(resumed), half.tensors), Names{});
+  const Result expected = result_of(whole), found = result_of(resumed);
+  EXPECT_EQ(differences(found.tensors, expected.tensors), Names{});
+  EXPECT_EQ(found.metrics, expected.metrics);
+}
+
+TEST_P(DeviceRun, AsynchronousComesToRestWithEveryRowCommitted) {
+  for (bool has_normaliser : {false, true}) {
+    const json config =
+        cartpole_config({{"collector", {{"sync", false}}},
+                         {"learner", {{"observation_normalizer", has_normaliser}}}});
+    Training run(config, api());
+    for (int i = 0; i < 3; ++i) {
+      const json report = run.advance(kTicks / 3);
+      const json& replay = report.at("replay");
+      EXPECT_EQ(replay.at("published"), replay.at("committed"));
+      EXPECT_EQ(replay.at("published"), report.at("env_steps"));
+    }
+  }
+}
+
+TEST_P(DeviceRun, HostBytesAreTheSlotsWhateverTheCapacity) {
+  for (int capacity : {64, 256, 4096}) {
+    Training run(cartpole_config({{"replay", {{"capacity_rows", capacity}}}}), api());
+    const json replay = run.facts().at("replay");
+    EXPECT_EQ(replay.at("host_bytes"), 2 * 4 * replay.at("row_bytes").get<int>());
+  }
+}
+
+// Every function of the backend, at its first calls and in the middle of training.
+TEST_P(DeviceRun, AFaultAnywhereIsTheFirstErrorAndNothingHangs) {
+  const BackendApi& faulty = faulty_backend(api());
+  const json config = cartpole_config({{"learner", {{"observation_normalizer", true}}}});
+  int struck = 0;
+  for (const std::string& function : Fault::functions()) {
+    for (int64_t at : {0, 1, 2, 3, 40}) {
+      SCOPED_TRACE(function + " call " + std::to_string(at));
+      Fault::inject(function, at);
+      std::string message;
+      try {
+        Training run(config, faulty);
+        try {
+          run.advance(kTicks);
+        } catch (const Failure& failure) {
+          message = failure.what();
+          ASSERT_TRUE(run.first_error().failed());
+          EXPECT_NE(run.first_error().get()->message.find(Fault::kMeaning), std::string::npos)
+              << run.first_error().get()->message;
+        }
+      } catch (const Failure& failure) {  // while it was opened
+        message = failure.what();
+      }
+      if (!Fault::struck()) continue;  // fewer calls than that
+      ++struck;
+      EXPECT_NE(message.find(Fault::kMeaning), std::string::npos) << message;
+    }
+  }
+  Fault::clear();
+  EXPECT_GT(struck, 25);
+}
+
+TEST_P(DeviceRun, WorksAgainAfterFaults) {
+  Fault::inject("gather", 0);
+  const json config = cartpole_config();
+  {
+    Training run(config, faulty_backend(api()));
+    EXPECT_THROW(run.advance(kTicks), Failure);
+  }
+  Fault::clear();
+  Training run(config, api());
+  EXPECT_EQ(run.advance(kTicks).at("tick"), kTicks);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -5,6 +5,7 @@
 #include "backend.h"
 #include "blas_threads.h"
 #include "budget.h"
+#include "expression_names.h"
 #include "model_loader.h"
 #include "task.h"
 #include "term_table.h"
@@ -20,6 +21,8 @@ nlohmann::json describe_library() {
                     {"reason", info.reason},
                     {"device", info.device}});
   }
+  nlohmann::json terms = describe_terms();
+  for (nlohmann::json& each : describe_expressions()) terms.push_back(std::move(each));
   const HostMemory memory = available_host_memory();
   return {{"version", MILLRACE_VERSION},
           {"compiler", __VERSION__},
@@ -29,7 +32,7 @@ nlohmann::json describe_library() {
           {"memory", {{"available_bytes", memory.bytes}, {"source", memory.source}}},
           {"backends", std::move(list)},
           {"tasks", describe_tasks()},
-          {"terms", describe_terms()}};
+          {"terms", std::move(terms)}};
 }
 
 }  // namespace millrace

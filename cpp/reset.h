@@ -1,10 +1,12 @@
 // How an episode starts: pose, velocity and servo gains, a pure function of (seed, tick,
-// environment). Draws come from the reset and gain streams; draws 16 to 18 of the reset stream
-// belong to begin_episode (update_body.h). Any thread.
+// environment) and, in motion tracking, of the reference frame. Draws come from the reset and gain
+// streams; draws 16 to 18 of the reset stream belong to begin_episode (update_body.h). Any thread.
 #pragma once
 
 #include <cstdint>
 #include <vector>
+
+#include "motion_view.h"
 
 namespace millrace {
 
@@ -21,8 +23,23 @@ struct ResetSpec {
   double gain_low = 1, gain_high = 1;  // factors; kp and kd are drawn apart
 };
 
+// Half-widths around a reference frame: x, y, z, roll, pitch, yaw.
+struct MotionResetSpec {
+  double root_pose[6] = {};                    // m and rad
+  double root_velocity[6] = {};                // m/s and rad/s, world axes
+  double joint_position = 0;                   // rad, kept inside the joint's limits
+  std::vector<int> qpos_address, dof_address;  // of the joints
+  std::vector<double> joint_lower, joint_upper;
+};
+
 // Writes one environment's qpos (nq), qvel (nv) and gains {kp factor, kd factor}.
 void draw_start(const ResetSpec& spec, uint64_t seed, uint64_t tick, int env, double* qpos,
                 double* qvel, double* gains);
+
+// The same from frame `frame` of a motion whose first body is the root: the root's noise turns it
+// about its own place, in world axes, joint velocities are the reference's. `spec` gives the gains.
+void draw_motion_start(const ResetSpec& spec, const MotionResetSpec& noise,
+                       const MotionView& motion, int frame, uint64_t seed, uint64_t tick, int env,
+                       double* qpos, double* qvel, double* gains);
 
 }  // namespace millrace

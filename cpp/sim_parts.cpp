@@ -1,5 +1,6 @@
 #include "sim_parts.h"
 
+#include "motion_clip.h"
 #include "thread_choice.h"
 
 namespace millrace {
@@ -37,16 +38,18 @@ SimParts::SimParts(const nlohmann::json& config, int num_envs, int threads, uint
 
 nlohmann::json SimParts::describe() const {
   const SimCapabilities can = physics->capabilities();
-  return {{"backend", can.name},
-          {"host_owned", can.is_host_owned},
-          {"randomises_gains", can.can_randomise_gains},
-          {"mujoco", physics->model().mujoco_version},
-          {"nq", physics->model().nq},
-          {"nv", physics->model().nv},
-          {"actions", physics->model().num_actions},
-          {"unstable", physics->unstable_count()},
-          {"unstable_causes", physics->unstable_causes()},
-          {"first_bad", update->statistics().describe_first_bad()}};
+  nlohmann::json description = {{"backend", can.name},
+                                {"host_owned", can.is_host_owned},
+                                {"randomises_gains", can.can_randomise_gains},
+                                {"mujoco", physics->model().mujoco_version},
+                                {"nq", physics->model().nq},
+                                {"nv", physics->model().nv},
+                                {"actions", physics->model().num_actions},
+                                {"unstable", physics->unstable_count()},
+                                {"unstable_causes", physics->unstable_causes()},
+                                {"first_bad", update->statistics().describe_first_bad()}};
+  if (task->motion) description["motion"] = task->motion->describe();
+  return description;
 }
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 // Vectors are in world axes unless said otherwise; quaternions are w, x, y, z.
 #pragma once
 
+#include "motion_view.h"
 #include "portable.h"
 
 namespace millrace {
@@ -80,6 +81,7 @@ struct StateView {
   FieldView sim[kSimFieldCount];
   FieldView episode[kEpisodeFieldCount];
   CounterView counter[kCounterFieldCount];
+  MotionView motion;  // read only
 };
 
 MR_FN float& component(FieldView view, int env, int i) {

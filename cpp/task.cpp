@@ -1,196 +1,18 @@
 #include "task.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "expression.h"
+#include "motion_clip.h"
 #include "status.h"
-#include "task_cartpole_swingup.h"
-#include "task_g1_walk_flat.h"
+#include "task_config.h"
 
 namespace millrace {
 
 namespace {
 
 using nlohmann::json;
-
-std::vector<TaskDefinition> build_definitions() { return {cartpole_swingup(), g1_walk_flat()}; }
-
-const std::vector<TaskDefinition>& definitions() {
-  static const std::vector<TaskDefinition> all = build_definitions();
-  return all;
-}
-
-// ---- reading the configuration ----
-
-[[noreturn]] void refuse(const std::string& path, const std::string& problem) {
-  throw Failure(Code::kInvalid, path + ": " + problem);
-}
-
-std::string shown(double value) { return json(value).dump(); }
-
-// The member, or null when it is absent or null.
-const json* member(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-const json* section(const json& object, const char* key, const std::string& path) {
-  const json* found = member(object, key);
-  if (found && !found->is_object()) refuse(path, "expected a mapping, got " + found->dump());
-  return found;
-}
-
-double number(const json& value, const std::string& path, double min, double max) {
-  if (!value.is_number()) refuse(path, "expected a number, got " + value.dump());
-  const double result = value.get<double>();
-  if (!(result >= min && result <= max)) {
-    refuse(path, shown(result) + " is outside of [" + shown(min) + ", " + shown(max) + "]");
-  }
-  return result;
-}
-
-bool flag(const json& value, const std::string& path) {
-  if (!value.is_boolean()) refuse(path, "expected true or false, got " + value.dump());
-  return value.get<bool>();
-}
-
-std::vector<std::string> names_of(const std::vector<TermUse>& uses) {
-  std::vector<std::string> names;
-  for (const TermUse& use : uses) names.push_back(use.term);
-  return names;
-}
-
-TermUse& find_use(std::vector<TermUse>& uses, const std::string& name, const std::string& path,
-                  const char* what) {
-  for (TermUse& use : uses) {
-    if (use.term == name) return use;
-  }
-  refuse_unknown(path, what, name, names_of(uses));
-}
-
-void set_parameter(const TermInfo& info, const std::string& name, const json& value,
-                   const std::string& path, TermUse& use) {
-  std::vector<std::string> allowed;
-  for (const TermParameter& parameter : info.parameters) {
-    if (name == parameter.name) {
-      use.parameters[name] = number(value, path + "." + name, parameter.min, parameter.max);
-      return;
-    }
-    allowed.push_back(parameter.name);
-  }
-  refuse_unknown(path, "parameter", name, allowed);
-}
-
-void set_parameters(const TermInfo& info, const json& parameters, const std::string& path,
-                    TermUse& use) {
-  for (const auto& [name, value] : parameters.items()) {
-    set_parameter(info, name, value, path, use);
-  }
-}
-
-// One section of terms: `<term>: {weight, enabled, params}`; the first two where they apply.
-void configure_terms(const json& config, const char* key, TermKind kind,
-                     std::vector<TermUse>& uses) {
-  const json* terms = section(config, key, key);
-  if (!terms) return;
-  for (const auto& [name, value] : terms->items()) {
-    TermUse& use = find_use(uses, name, key, to_string(kind));
-    const std::string path = std::string(key) + "." + name;
-    if (value.is_null()) continue;
-    if (!value.is_object()) refuse(path, "expected a mapping, got " + value.dump());
-    for (const auto& [word, setting] : value.items()) {
-      const std::string at = path + "." + word;
-      if (word == "weight" && kind == TermKind::kReward) {
-        use.weight = number(setting, at, -1e6, 1e6);
-      } else if (word == "enabled" && kind == TermKind::kEvent) {
-        use.enabled = flag(setting, at);
-      } else if (word == "params") {
-        if (setting.is_null()) continue;
-        if (!setting.is_object()) refuse(at, "expected a mapping, got " + setting.dump());
-        set_parameters(term_info(kind, name), setting, at, use);
-      } else {
-        std::vector<std::string> allowed = {"params"};
-        if (kind == TermKind::kReward) allowed.push_back("weight");
-        if (kind == TermKind::kEvent) allowed.push_back("enabled");
-        refuse_unknown(path, "key", word, allowed);
-      }
-    }
-  }
-}
-
-void configure_curricula(const json& config, std::vector<TermUse>& uses) {
-  const json* curricula = section(config, "curriculum", "curriculum");
-  if (!curricula) return;
-  for (const auto& [name, settings] : curricula->items()) {
-    const std::string path = "curriculum." + name;
-    if (settings.is_null()) continue;
-    if (!settings.is_object()) refuse(path, "expected a mapping, got " + settings.dump());
-    const json* enabled = member(settings, "enabled");
-    if (enabled && !flag(*enabled, path + ".enabled")) {
-      // Switching off what a task does not have is no error.
-      for (TermUse& use : uses) {
-        if (use.term == name) use.enabled = false;
-      }
-      continue;
-    }
-    TermUse& use = find_use(uses, name, "curriculum", "curriculum");
-    json parameters = settings;
-    parameters.erase("enabled");
-    set_parameters(term_info(TermKind::kCurriculum, name), parameters, path, use);
-  }
-}
-
-// env.events: one switch for all, or one per event.
-void switch_events(const json& env, std::vector<TermUse>& uses) {
-  const json* events = member(env, "events");
-  if (!events) return;
-  if (events->is_object()) {
-    for (const auto& [name, value] : events->items()) {
-      find_use(uses, name, "env.events", "event").enabled = flag(value, "env.events." + name);
-    }
-    return;
-  }
-  const bool on = flag(*events, "env.events");
-  for (TermUse& use : uses) use.enabled = use.enabled && on;
-}
-
-// env.noise: a switch, or the level that scales every noise.
-double noise_level(const json& env) {
-  const json* noise = member(env, "noise");
-  if (!noise) return 1.0;
-  if (noise->is_boolean()) return noise->get<bool>() ? 1.0 : 0.0;
-  return number(*noise, "env.noise", 0, 100);
-}
-
-const json& env_section(const json& config) {
-  static const json none = json::object();
-  const json* env = section(config, "env", "env");
-  return env ? *env : none;
-}
-
-const TaskDefinition& definition_of(const json& config) {
-  const json* name = member(config, "task");
-  if (!name || !name->is_string()) refuse("task", "expected the name of a task");
-  for (const TaskDefinition& definition : definitions()) {
-    if (definition.name == name->get<std::string>()) return definition;
-  }
-  refuse_unknown("task", "task", name->get<std::string>(), task_names());
-}
-
-TaskDefinition configured(const json& config) {
-  TaskDefinition task = definition_of(config);
-  configure_terms(config, "rewards", TermKind::kReward, task.rewards);
-  configure_terms(config, "terminations", TermKind::kTermination, task.terminations);
-  configure_terms(config, "commands", TermKind::kCommand, task.commands);
-  configure_terms(config, "events", TermKind::kEvent, task.events);
-  configure_curricula(config, task.curricula);
-  const json& env = env_section(config);
-  switch_events(env, task.events);
-  const double level = noise_level(env);
-  for (ObservationUse& use : task.observations) use.noise *= level;
-  return task;
-}
-
-// ---- flattening ----
 
 double parameter(TermKind kind, const TermUse& use, const std::string& name) {
   const auto found = use.parameters.find(name);
@@ -216,13 +38,27 @@ void require_ordered(const std::string& path, double low, double high) {
 }
 
 struct RobotSize {
-  int joints, actions;
+  int joints, actions, bodies;
 };
+
+RobotSize robot_size(const TaskDefinition& task, int joints, int actions) {
+  return {joints, actions, static_cast<int>(task.sim.body_names.size())};
+}
 
 int observation_dim(const ObservationUse& use, RobotSize robot) {
   if (use.dim) return use.dim;
   const int dim = term_info(TermKind::kObservation, use.term).dim;
-  return dim == kPerJoint ? robot.joints : dim == kPerAction ? robot.actions : dim;
+  switch (dim) {
+    case kPerJoint:
+      return robot.joints;
+    case kPerAction:
+      return robot.actions;
+    case kThreePerBody:
+      return 3 * robot.bodies;
+    case kSixPerBody:
+      return 6 * robot.bodies;
+  }
+  return dim;
 }
 
 ObservationLayout flatten_observations(const std::vector<ObservationUse>& uses, RobotSize robot) {
@@ -263,11 +99,21 @@ TermConstants flatten_constants(const TaskDefinition& task, const SimModel& mode
   for (size_t j = 0; j < joints; ++j) {
     const std::string& joint = model.joint_names[j];
     constants.default_joint_position[j] = static_cast<float>(model.default_joint_position[j]);
+    constants.joint_lower[j] = static_cast<float>(model.joint_lower[j]);
+    constants.joint_upper[j] = static_cast<float>(model.joint_upper[j]);
     for (const TermUse& use : task.rewards) {
       if (use.term == "pose") constants.pose_weight[j] = pose_weight(use, joint);
     }
     const bool leg = has(joint, "hip") || has(joint, "knee") || has(joint, "ankle");
     constants.upper_body_weight[j] = leg ? 0.0f : 1.0f;
+  }
+  const std::vector<std::string>& bodies = task.sim.body_names;
+  MR_CHECK(bodies.size() <= kMaxBodies, "too many tracked bodies");
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    const auto& hands_and_feet = task.end_effectors;
+    if (bodies[i] == task.anchor_body) constants.anchor_body = static_cast<int>(i);
+    constants.is_end_effector[i] =
+        std::count(hands_and_feet.begin(), hands_and_feet.end(), bodies[i]) > 0 ? 1 : 0;
   }
   return constants;
 }
@@ -311,19 +157,49 @@ PushParams flatten_push(const TermUse& use, double tick_seconds) {
   push.enabled = use.enabled ? 1 : 0;
   push.interval_ticks_low = ticks_of(low, tick_seconds);
   push.interval_ticks_high = ticks_of(high, tick_seconds);
-  push.velocity = static_cast<float>(parameter(TermKind::kEvent, use, "velocity"));
+  const char* names[6] = {"velocity",        "velocity",        "velocity_z",
+                          "roll_pitch_rate", "roll_pitch_rate", "yaw_rate"};
+  for (int i = 0; i < 6; ++i) {
+    push.velocity[i] = static_cast<float>(parameter(TermKind::kEvent, use, names[i]));
+  }
   return push;
 }
 
-void flatten_rewards(Task& task) {
+ExpressionScope expression_scope(const TaskDefinition& task, RobotSize robot) {
+  ExpressionScope scope;
+  scope.joints = robot.joints;
+  scope.actions = robot.actions;
+  scope.bodies = static_cast<int>(task.sim.body_names.size());
+  scope.is_legged = task.sim.is_legged;
+  scope.has_gait = task.gait_frequency_hz > 0;
+  for (const TermUse& use : task.commands) {
+    scope.has_command = scope.has_command || use.term == "velocity";
+  }
+  return scope;
+}
+
+void flatten_rewards(Task& task, RobotSize robot) {
   UpdateParams& params = task.params;
+  const ExpressionScope scope = expression_scope(task.definition, robot);
   for (const TermUse& use : task.definition.rewards) {
+    const bool is_table_term = use.expression.empty();
+    const std::string path = "rewards." + use.term;
+    std::vector<ExpressionInstruction> instructions;
+    if (!is_table_term) {
+      instructions = compile_expression(use.expression, scope, path + ".expr");
+    }
     if (use.weight == 0) continue;
-    MR_CHECK(params.reward_count < kMaxRewardSlots, "too many rewards");
+    if (params.reward_count == kMaxRewardSlots) {
+      refuse(path, "at most " + std::to_string(int{kMaxRewardSlots}) + " rewards have a weight");
+    }
     RewardSlot& slot = params.reward[params.reward_count++];
-    slot.term = term_info(TermKind::kReward, use.term).id;
     slot.weight = static_cast<float>(use.weight);
-    slot.params = flatten_parameters(TermKind::kReward, use);
+    if (is_table_term) {
+      slot.term = term_info(TermKind::kReward, use.term).id;
+      slot.params = flatten_parameters(TermKind::kReward, use);
+    } else {
+      slot.expression = append_expression(instructions, path + ".expr", params.expressions);
+    }
     task.reward_names.push_back(use.term);
   }
   if (params.reward_count == 0) refuse("rewards", "every weight is 0: nothing can be learnt");
@@ -369,6 +245,7 @@ void flatten_events(Task& task, const SimModel& model) {
 PenaltyCurriculumSpec flatten_curriculum(const TaskDefinition& task) {
   PenaltyCurriculumSpec spec;
   for (const TermUse& use : task.curricula) {
+    if (use.term != "penalty") continue;
     const auto value = [&](const char* name) {
       return parameter(TermKind::kCurriculum, use, name);
     };
@@ -384,6 +261,78 @@ PenaltyCurriculumSpec flatten_curriculum(const TaskDefinition& task) {
     require_ordered("curriculum.penalty.lower_length", spec.lower_length, spec.upper_length);
   }
   return spec;
+}
+
+// env.<key>: null or a text; refused when the task follows no motion.
+std::string motion_setting(const json& config, const char* key, bool follows_motion) {
+  const json* value = member(env_section(config), key);
+  if (!value) return "";
+  const std::string path = std::string("env.") + key;
+  if (!follows_motion) refuse(path, "this task follows no motion");
+  if (!value->is_string()) refuse(path, "expected a text, got " + value->dump());
+  return value->get<std::string>();
+}
+
+FrameSamplerSpec flatten_frame_sampler(const TaskDefinition& task, const std::string& mode) {
+  FrameSamplerSpec spec;
+  spec.frames_per_second = 1 / task.sim.tick_seconds;
+  const std::vector<std::string>& modes = frame_mode_names();
+  if (!mode.empty()) {
+    const auto found = std::find(modes.begin(), modes.end(), mode);
+    if (found == modes.end()) refuse_unknown("env.motion_start", "mode", mode, modes);
+    spec.mode = static_cast<FrameMode>(found - modes.begin());
+  }
+  for (const TermUse& use : task.curricula) {
+    if (use.term != "frame_sampler") continue;
+    const auto value = [&](const char* name) {
+      return parameter(TermKind::kCurriculum, use, name);
+    };
+    if (!use.enabled && spec.mode == FrameMode::kAdaptive) spec.mode = FrameMode::kUniform;
+    spec.uniform_share = value("uniform_share");
+    spec.rate = value("rate");
+    spec.kernel_size = static_cast<int>(value("kernel_size"));
+    spec.kernel_decay = value("kernel_decay");
+    spec.clip_start_share = value("clip_start_share");
+  }
+  return spec;
+}
+
+MotionResetSpec flatten_motion_reset(const TermUse& use, const SimModel& model) {
+  const auto value = [&](const char* name) { return parameter(TermKind::kCommand, use, name); };
+  MotionResetSpec spec;
+  const char* pose[6] = {"root_xy",         "root_xy",         "root_z",
+                         "root_roll_pitch", "root_roll_pitch", "root_yaw"};
+  const char* velocity[6] = {"velocity_xy",     "velocity_xy",     "velocity_z",
+                             "roll_pitch_rate", "roll_pitch_rate", "yaw_rate"};
+  for (int i = 0; i < 6; ++i) {
+    spec.root_pose[i] = value(pose[i]);
+    spec.root_velocity[i] = value(velocity[i]);
+  }
+  spec.joint_position = value("joint_position");
+  spec.qpos_address = model.joint_qpos_address;
+  spec.dof_address = model.joint_dof_address;
+  spec.joint_lower = model.joint_lower;
+  spec.joint_upper = model.joint_upper;
+  return spec;
+}
+
+void flatten_commands(Task& task, const json& config, const SimModel& model) {
+  const TaskDefinition& definition = task.definition;
+  const std::vector<std::string> names = names_of(definition.commands);
+  const bool follows_motion = std::count(names.begin(), names.end(), "motion") > 0;
+  const std::string file = motion_setting(config, "motion_file", follows_motion);
+  const std::string start = motion_setting(config, "motion_start", follows_motion);
+  for (const TermUse& use : definition.commands) {
+    if (use.term == "velocity") {
+      task.params.command = flatten_command(use, definition.sim.tick_seconds);
+      continue;
+    }
+    MotionRobot robot(sim_spec_of(config, config.at("resources_dir").get<std::string>()));
+    task.motion = std::make_shared<const MotionClip>(
+        load_motion(file, robot, 1 / definition.sim.tick_seconds));
+    task.frame_sampler = flatten_frame_sampler(definition, start);
+    task.motion_reset = flatten_motion_reset(use, model);
+  }
 }
 
 Symmetry build_symmetry(const Task& task, const SimModel& model) {
@@ -428,7 +377,7 @@ json describe_uses(TermKind kind, const std::vector<TermUse>& uses) {
 }
 
 json describe_task(const TaskDefinition& task) {
-  const RobotSize robot = {task.nominal_joints, task.nominal_actions};
+  const RobotSize robot = robot_size(task, task.nominal_joints, task.nominal_actions);
   return {{"name", task.name},
           {"algo", task.algorithm},
           {"summary", task.summary},
@@ -465,19 +414,18 @@ Task make_task(const json& config, const SimModel& model) {
   Task task = {};
   task.definition = configured(config);
   const TaskDefinition& definition = task.definition;
-  const RobotSize robot = {static_cast<int>(model.joint_names.size()), model.num_actions};
+  const RobotSize robot =
+      robot_size(definition, static_cast<int>(model.joint_names.size()), model.num_actions);
   UpdateParams& params = task.params;
   params.constants = flatten_constants(definition, model);
   params.observation = flatten_observations(definition.observations, robot);
   params.critic = flatten_observations(definition.critic, robot);
   params.max_steps = definition.max_steps;
   params.num_actions = model.num_actions;
-  flatten_rewards(task);
+  flatten_rewards(task, robot);
   flatten_terminations(task);
   flatten_events(task, model);
-  for (const TermUse& use : definition.commands) {
-    params.command = flatten_command(use, definition.sim.tick_seconds);
-  }
+  flatten_commands(task, config, model);
   params.gait.enabled = definition.gait_frequency_hz > 0 ? 1 : 0;
   params.gait.phase_step = static_cast<float>(
       2 * 3.14159265358979323846 * definition.gait_frequency_hz * definition.sim.tick_seconds);

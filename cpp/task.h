@@ -5,11 +5,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "curriculum.h"
+#include "frame_sampler.h"
 #include "layout.h"
 #include "reset.h"
 #include "sim_backend.h"
@@ -18,6 +20,8 @@
 #include "update_body.h"
 
 namespace millrace {
+
+struct MotionClip;
 
 struct ObservationUse {
   std::string term;
@@ -34,6 +38,7 @@ struct TermUse {
   bool enabled = true;
   bool truncates = false;  // of a termination
   std::map<std::string, double> parameters = {};
+  std::string expression = {};  // of a reward that a configuration brings
 };
 
 struct TaskDefinition {
@@ -46,6 +51,9 @@ struct TaskDefinition {
   bool has_mirror;
   std::vector<ObservationUse> observations, critic;
   std::vector<TermUse> rewards, terminations, commands, events, curricula;
+  // Of a task with the command `motion`; the first of sim.body_names is then the root.
+  std::string anchor_body;
+  std::vector<std::string> end_effectors;
   ResetSpec reset;  // ranges; for tasks without a free root, qpos is added to the default
 };
 
@@ -55,13 +63,16 @@ struct Task {
   UpdateParams params;
   ResetSpec reset;
   PenaltyCurriculumSpec penalty;
+  std::shared_ptr<const MotionClip> motion;  // null without the command `motion`
+  FrameSamplerSpec frame_sampler;
+  MotionResetSpec motion_reset;
   Symmetry symmetry;
   std::vector<std::string> reward_names;       // of the slots of params.reward
   std::vector<std::string> termination_names;  // index = end reason - 1
 };
 
 // All of these throw Failure(kInvalid) with the key's path, what is allowed and the nearest name.
-// `config` is a run's resolved configuration.
+// `config` is a run's resolved configuration; a task with a motion reads `resources_dir`, too.
 SimSpec sim_spec_of(const nlohmann::json& config, const std::string& resources_dir);
 Task make_task(const nlohmann::json& config, const SimModel& model);
 

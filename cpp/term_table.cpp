@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "motion_term_table.h"
 #include "status.h"
 #include "terms.h"
 
@@ -293,7 +294,10 @@ std::vector<TermInfo> other_terms() {
        "velocity change of the base at random intervals",
        {{"interval_seconds_low", 5, "s", .02, 1000, "shortest time between pushes"},
         {"interval_seconds_high", 10, "s", .02, 1000, "longest time between pushes"},
-        {"velocity", .5, "m/s", 0, 10, "half-width of the change along x and y (world)"}}},
+        {"velocity", .5, "m/s", 0, 10, "half-width of the change along x and y (world)"},
+        {"velocity_z", 0, "m/s", 0, 10, "half-width of the change along z"},
+        {"roll_pitch_rate", 0, "rad/s", 0, 10, "half-width of the change about x and y (world)"},
+        {"yaw_rate", 0, "rad/s", 0, 10, "half-width of the change about z"}}},
       {"gains",
        TermKind::kEvent,
        0,
@@ -321,7 +325,7 @@ std::vector<TermInfo> other_terms() {
 std::vector<TermInfo> build_table() {
   std::vector<TermInfo> table;
   for (const auto& part : {observation_terms(), main_reward_terms(), further_reward_terms(),
-                           termination_terms(), other_terms()}) {
+                           termination_terms(), other_terms(), motion_term_table()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   return table;

@@ -24,13 +24,13 @@ struct TermInfo {
   const char* name;
   TermKind kind;
   int id;   // the enum of terms.h for observations, rewards and terminations
-  int dim;  // of an observation, or kPerJoint, kPerAction
+  int dim;  // of an observation, or one of the enum below
   const char* unit;
   const char* summary;
   std::vector<TermParameter> parameters;  // in the order of the term's parameter struct
 };
 
-enum { kPerJoint = -1, kPerAction = -2 };
+enum { kPerJoint = -1, kPerAction = -2, kThreePerBody = -3, kSixPerBody = -4 };
 
 const std::vector<TermInfo>& term_table();
 

@@ -8,28 +8,12 @@
 #pragma once
 
 #include "elementary.h"
+#include "motion_terms.h"
 #include "portable.h"
 #include "state.h"
+#include "term_constants.h"
 
 namespace millrace {
-
-enum { kMaxJoints = 64, kMaxTermParams = 8 };
-
-struct TermParams {
-  float value[kMaxTermParams];
-};
-
-// What terms may know beyond the state: facts of the robot and the task, fixed for a run.
-struct TermConstants {
-  int num_joints;
-  float tick_seconds;
-  float default_joint_position[kMaxJoints];
-  float pose_weight[kMaxJoints];        // of the reward `pose`
-  float upper_body_weight[kMaxJoints];  // 1 for waist and arms, of the reward `upper_body_pose`
-};
-
-MR_FN float squared(float x) { return x * x; }
-MR_FN float clamped(float x, float low, float high) { return mr_min(mr_max(x, low), high); }
 
 // ---- observations: component i of the term, before noise and scale ----
 
@@ -43,7 +27,13 @@ enum ObservationTerm {
   kObserveGaitPhase,
   kObserveLocalLinearVelocity,
   kObservePoleDirection,
-  kObservePoleVelocity
+  kObservePoleVelocity,
+  kObserveMotionJointPosition,
+  kObserveMotionJointVelocity,
+  kObserveAnchorPosition,
+  kObserveAnchorOrientation,
+  kObserveBodyPosition,
+  kObserveBodyOrientation
 };
 
 // The pole's lean from its body: cos and sin of the angle from upright, positive towards +x.
@@ -78,6 +68,21 @@ MR_FN float observation_term(int term, const TermConstants& constants, const Sta
       return pole_direction(state.sim[kBodyQuaternion], env, i);
     case kObservePoleVelocity:
       return component(state.sim[kBodyAngularVelocity], env, 1);
+    case kObserveMotionJointPosition:
+      return motion_joints(state.motion, state.motion.joint_position,
+                           counter_of(state.counter[kFrame], env))[i];
+    case kObserveMotionJointVelocity:
+      return motion_joints(state.motion, state.motion.joint_velocity,
+                           counter_of(state.counter[kFrame], env))[i];
+    case kObserveAnchorPosition:
+      return anchor_position(state, env, constants.anchor_body, i);
+    case kObserveAnchorOrientation:
+      return anchor_orientation(state, env, constants.anchor_body, i);
+    case kObserveBodyPosition:
+      return body_position_in_anchor(state.sim[kBodyPosition], state.sim[kBodyQuaternion], env,
+                                     constants.anchor_body, i);
+    case kObserveBodyOrientation:
+      return body_orientation_in_anchor(state.sim[kBodyQuaternion], env, constants.anchor_body, i);
   }
   return 0.0f;
 }
@@ -104,7 +109,18 @@ enum RewardTerm {
   kRewardFeetPhaseContact,
   kRewardFeetDoubleStance,
   kRewardFeetAirTime,
-  kRewardUpright
+  kRewardUpright,
+  kRewardMotionRootPosition,
+  kRewardMotionRootOrientation,
+  kRewardMotionBodyPosition,
+  kRewardMotionBodyOrientation,
+  kRewardMotionBodyLinearVelocity,
+  kRewardMotionBodyAngularVelocity,
+  kRewardMotionJointPosition,
+  kRewardMotionJointVelocity,
+  kRewardActionRateL2,
+  kRewardJointLimit,
+  kRewardUndesiredContacts
 };
 
 struct TrackingParams {
@@ -279,6 +295,35 @@ MR_FN float upright(FieldView body_quaternion, int env) {
   return 0.5f * (1.0f + pole_direction(body_quaternion, env, 0));
 }
 
+MR_FN float motion_reward_term(int term, const TermParams& params, const TermConstants& constants,
+                               const StateView& state, int env) {
+  const MotionView& motion = state.motion;
+  const FieldView* sim = state.sim;
+  const int anchor = constants.anchor_body;
+  const DeviationParams p = {params.value[0]};
+  switch (term) {
+    case kRewardMotionRootPosition:
+      return motion_root_position(state, env, anchor, p);
+    case kRewardMotionRootOrientation:
+      return motion_root_orientation(state, env, anchor, p);
+    case kRewardMotionBodyPosition:
+      return motion_body_positions(state, env, anchor, p);
+    case kRewardMotionBodyOrientation:
+      return motion_body_orientations(state, env, anchor, p);
+    case kRewardMotionBodyLinearVelocity:
+      return motion_body_velocities(state, motion.body_linear_velocity, sim[kBodyLinearVelocity],
+                                    env, p);
+    case kRewardMotionBodyAngularVelocity:
+      return motion_body_velocities(state, motion.body_angular_velocity, sim[kBodyAngularVelocity],
+                                    env, p);
+    case kRewardMotionJointPosition:
+      return motion_joint_values(state, motion.joint_position, sim[kJointPosition], env, p);
+    case kRewardMotionJointVelocity:
+      return motion_joint_values(state, motion.joint_velocity, sim[kJointVelocity], env, p);
+  }
+  return 0.0f;
+}
+
 MR_FN float reward_term(int term, const TermParams& params, const TermConstants& constants,
                         const StateView& state, int env) {
   const FieldView* sim = state.sim;
@@ -329,8 +374,14 @@ MR_FN float reward_term(int term, const TermParams& params, const TermConstants&
                            {p[0], p[1]});
     case kRewardUpright:
       return upright(sim[kBodyQuaternion], env);
+    case kRewardActionRateL2:
+      return penalty_action_rate(episode[kAction], episode[kLastAction], env);
+    case kRewardJointLimit:
+      return joint_limit(sim[kJointPosition], env, constants.joint_lower, constants.joint_upper);
+    case kRewardUndesiredContacts:
+      return undesired_contacts(sim[kBodyPosition], env, constants.is_end_effector, {p[0]});
   }
-  return 0.0f;
+  return motion_reward_term(term, params, constants, state, env);
 }
 
 // ---- terminations ----
@@ -340,7 +391,11 @@ enum TerminationTerm {
   kTerminateLowRoot,
   kTerminateTimeOut,
   kTerminatePhysicsUnstable,  // decided by the physics owner's flag, before all others
-  kTerminateNonFinite         // decided by the verdict, after all others
+  kTerminateNonFinite,        // decided by the verdict, after all others
+  kTerminateAnchorHeight,
+  kTerminateAnchorTilt,
+  kTerminateEndEffectorHeight,
+  kTerminateClipEnd
 };
 
 struct TiltParams {
@@ -361,8 +416,8 @@ MR_FN bool low_root(FieldView root_position, int env, LowRootParams p) {
   return component(root_position, env, 2) < p.height;
 }
 
-MR_FN bool termination_term(int term, const TermParams& params, const StateView& state, int env,
-                            int max_steps) {
+MR_FN bool termination_term(int term, const TermParams& params, const TermConstants& constants,
+                            const StateView& state, int env, int max_steps) {
   switch (term) {
     case kTerminateTilt:
       return tilted(state.sim[kProjectedGravity], env, {params.value[0]});
@@ -372,6 +427,14 @@ MR_FN bool termination_term(int term, const TermParams& params, const StateView&
       return counter_of(state.counter[kStep], env) >= max_steps;
     case kTerminatePhysicsUnstable:
       return component(state.sim[kUnstable], env, 0) > 0.5f;
+    case kTerminateAnchorHeight:
+      return anchor_height_lost(state, env, constants.anchor_body, {params.value[0]});
+    case kTerminateAnchorTilt:
+      return anchor_tilt_lost(state, env, constants.anchor_body, {params.value[0]});
+    case kTerminateEndEffectorHeight:
+      return end_effector_height_lost(state, env, constants.is_end_effector, {params.value[0]});
+    case kTerminateClipEnd:
+      return clip_ended(state, env);
   }
   return false;
 }

@@ -8,6 +8,8 @@
 
 #include "streaming_copy.h"
 
+#include "motion_clip.h"
+
 namespace millrace {
 
 namespace {
@@ -42,6 +44,8 @@ constexpr const char* kCounterNames[kCounterFieldCount] = {
     "step",    "ticks_lived", "command_timer", "push_timer", "frame",
     "episode", "done",        "truncated",     "end_reason", "desynchronised"};
 
+MotionView view_of(const Task& task) { return task.motion ? task.motion->view() : MotionView{}; }
+
 }  // namespace
 
 void UpdateStep::Free::operator()(void* memory) const { std::free(memory); }
@@ -49,11 +53,15 @@ void UpdateStep::Free::operator()(void* memory) const { std::free(memory); }
 UpdateStep::UpdateStep(const Task& task, const FieldView* sim_fields, int num_envs, uint64_t seed)
     : params_(task.params),
       reset_spec_(task.reset),
+      motion_reset_(task.motion_reset),
+      motion_(task.motion),
       layout_(task.layout),
       num_envs_(num_envs),
       seed_(seed),
       outcomes_(static_cast<size_t>(num_envs), UpdateOutcome{kVerdictGood, 0, 0.0f}),
       curriculum_(task.penalty, num_envs),
+      frame_sampler_(task.frame_sampler, view_of(task)),
+      motion_digest_(task.motion ? task.motion->digest() : 0),
       statistics_(task.reward_names, task.termination_names),
       push_mask_(static_cast<size_t>(num_envs), 0),
       reset_mask_(static_cast<size_t>(num_envs), 0),
@@ -61,6 +69,7 @@ UpdateStep::UpdateStep(const Task& task, const FieldView* sim_fields, int num_en
       qvel_(static_cast<size_t>(num_envs) * static_cast<size_t>(task.reset.nv)),
       gains_(static_cast<size_t>(num_envs) * 2, 1.0) {
   std::copy(sim_fields, sim_fields + kSimFieldCount, state_.sim);
+  state_.motion = view_of(task);
   allocate_carriers(task);
 }
 
@@ -112,6 +121,7 @@ int UpdateStep::reset(uint64_t tick, SimBackend& backend) {
   statistics_.add(tick, state_, outcomes_.data(), num_envs_);
   curriculum_.episodes_ended(static_cast<int>(statistics_.ended().size()),
                              statistics_.mean_length_ended());
+  report_failures();
   int done = 0;
   for (int env = 0; env < num_envs_; ++env) {
     const bool ended = counter_of(state_.counter[kDone], env) != 0;
@@ -124,16 +134,42 @@ int UpdateStep::reset(uint64_t tick, SimBackend& backend) {
   return done;
 }
 
-void UpdateStep::reset_masked(uint64_t tick, SimBackend& backend, bool first) {
-  ResetSpec spec = reset_spec_;
-  spec.randomise_gains = spec.randomise_gains && backend.capabilities().can_randomise_gains;
+// Failures of desynchronised first episodes count no more than their lengths do.
+void UpdateStep::report_failures() {
+  if (!motion_) return;
+  std::vector<int> frames;
+  for (const EpisodeRecord& record : statistics_.ended()) {
+    const int env = record.environment;
+    if (counter_of(state_.counter[kTruncated], env)) continue;
+    frames.push_back(counter_of(state_.counter[kFrame], env));
+  }
+  frame_sampler_.episodes_failed(frames);
+}
+
+void UpdateStep::draw_starts(uint64_t tick, const ResetSpec& spec) {
   const size_t nq = spec.qpos.size();
   const auto nv = static_cast<size_t>(spec.nv);
   for (int env = 0; env < num_envs_; ++env) {
     const auto row = static_cast<size_t>(env);
     if (!reset_mask_[row]) continue;
-    draw_start(spec, seed_, tick, env, &qpos_[row * nq], &qvel_[row * nv], &gains_[row * 2]);
+    double* qpos = &qpos_[row * nq];
+    double* qvel = &qvel_[row * nv];
+    double* gains = &gains_[row * 2];
+    if (motion_) {
+      const int frame = frame_sampler_.draw(seed_, tick, env);
+      counter_of(state_.counter[kFrame], env) = frame;
+      draw_motion_start(spec, motion_reset_, state_.motion, frame, seed_, tick, env, qpos, qvel,
+                        gains);
+    } else {
+      draw_start(spec, seed_, tick, env, qpos, qvel, gains);
+    }
   }
+}
+
+void UpdateStep::reset_masked(uint64_t tick, SimBackend& backend, bool first) {
+  ResetSpec spec = reset_spec_;
+  spec.randomise_gains = spec.randomise_gains && backend.capabilities().can_randomise_gains;
+  draw_starts(tick, spec);
   backend.reset(reset_mask_.data(), qpos_.data(), qvel_.data(), gains_.data());
   const UpdateArguments arguments = {seed_, tick, curriculum_.scale()};
   for (int env = 0; env < num_envs_; ++env) {
@@ -163,6 +199,7 @@ void UpdateStep::find_pushes() {
 nlohmann::json UpdateStep::take_statistics() {
   nlohmann::json report = statistics_.take();
   report["penalty_scale"] = curriculum_.scale();
+  frame_sampler_.report(report);
   return report;
 }
 
@@ -171,7 +208,26 @@ void UpdateStep::register_state(StateRegistry& registry) {
     registry.add(carrier.name, carrier.dtype, carrier.shape, carrier.data, carrier.is_replay);
   }
   curriculum_.register_state(registry);
+  frame_sampler_.register_state(registry);
+  if (motion_) registry.add("curriculum/motion_digest", DType::kU64, {1}, &motion_digest_);
   statistics_.register_state(registry);
+}
+
+void UpdateStep::state_restored() {
+  find_pushes();
+  if (!motion_) return;
+  if (motion_digest_ != motion_->digest()) {
+    throw Failure(Code::kInvalid, "the checkpoint belongs to another motion than " +
+                                      motion_->source + ": env.motion_file has changed");
+  }
+  for (int env = 0; env < num_envs_; ++env) {
+    const int frame = counter_of(state_.counter[kFrame], env);
+    if (frame < 0 || frame >= motion_->frames) {
+      throw Failure(Code::kInvalid, "the checkpoint holds frame " + std::to_string(frame) +
+                                        " of a motion of " + std::to_string(motion_->frames));
+    }
+  }
+  frame_sampler_.state_restored();
 }
 
 }  // namespace millrace

@@ -49,13 +49,14 @@ class UpdateStep {
   // TickStatistics::take() and the curriculum's numbers.
   nlohmann::json take_statistics();
   const PenaltyCurriculum& curriculum() const { return curriculum_; }
+  const FrameSampler& frame_sampler() const { return frame_sampler_; }
 
   // The carriers this owns, named update/<field>; they are part of the checkpoint.
   const std::vector<StateTensor>& carriers() const { return carriers_; }
   const StateView& state() const { return state_; }
   void register_state(StateRegistry& registry);
   // After a checkpoint was written into the registered tensors.
-  void state_restored() { find_pushes(); }
+  void state_restored();
 
  private:
   struct Free {
@@ -65,10 +66,14 @@ class UpdateStep {
   void allocate_carriers(const Task& task);
   void* allocate(const std::string& name, DType dtype, int dim);
   void reset_masked(uint64_t tick, SimBackend& backend, bool first);
+  void draw_starts(uint64_t tick, const ResetSpec& spec);
+  void report_failures();
   void find_pushes();
 
   UpdateParams params_;
   ResetSpec reset_spec_;
+  MotionResetSpec motion_reset_;
+  std::shared_ptr<const MotionClip> motion_;
   RowLayout layout_;
   int num_envs_;
   uint64_t seed_;
@@ -77,6 +82,8 @@ class UpdateStep {
   std::vector<StateTensor> carriers_;
   std::vector<UpdateOutcome> outcomes_;
   PenaltyCurriculum curriculum_;
+  FrameSampler frame_sampler_;
+  uint64_t motion_digest_ = 0;  // as the checkpoint has it
   TickStatistics statistics_;
   std::vector<uint8_t> push_mask_, reset_mask_;
   int push_count_ = 0;

@@ -11,6 +11,7 @@
 // of them, each once per tick. Freestanding C++14, no double.
 #pragma once
 
+#include "expression_body.h"
 #include "philox.h"
 #include "portable.h"
 #include "state.h"
@@ -39,6 +40,7 @@ struct RewardSlot {
   int term;
   float weight;
   TermParams params;
+  ExpressionRange expression;  // instead of the term, if it has instructions
 };
 
 struct TerminationSlot {
@@ -63,7 +65,7 @@ struct CommandParams {
 struct PushParams {
   int enabled;
   int interval_ticks_low, interval_ticks_high;
-  float velocity;  // m/s, half-width of each of x and y
+  float velocity[6];  // m/s and rad/s, half-widths in world axes
 };
 
 struct GaitParams {
@@ -79,6 +81,7 @@ struct UpdateParams {
   ObservationLayout critic;
   RewardSlot reward[kMaxRewardSlots];
   int reward_count;
+  ExpressionCode expressions;
   TerminationSlot termination[kMaxTerminationSlots];
   int termination_count;
   int unstable_reason, non_finite_reason;  // termination index + 1
@@ -201,10 +204,11 @@ MR_FN void push_when_due(const PushParams& p, const UpdateArguments& arguments,
     return;
   }
   const RandomSource source = random_source(arguments.seed, kStreamEvent, (u32)env, arguments.tick);
-  component(state.episode[kPushVelocity], env, 0) =
-      random_uniform(source, 0, -p.velocity, p.velocity);
-  component(state.episode[kPushVelocity], env, 1) =
-      random_uniform(source, 1, -p.velocity, p.velocity);
+  for (u32 i = 0; i < 6; ++i) {
+    const u32 draw = i < 2 ? i : i + 1;  // draw 2 is the timer's
+    component(state.episode[kPushVelocity], env, (int)i) =
+        random_uniform(source, draw, -p.velocity[i], p.velocity[i]);
+  }
   restart_push_timer(p, source, state, env);
 }
 
@@ -288,7 +292,7 @@ MR_FN EpisodeEnd check_terminations(const UpdateParams& p, const StateView& stat
   EpisodeEnd end = {0, 0, 0};
   for (int k = 0; k < p.termination_count; ++k) {
     const TerminationSlot& slot = p.termination[k];
-    if (!termination_term(slot.term, slot.params, state, env, p.max_steps)) {
+    if (!termination_term(slot.term, slot.params, p.constants, state, env, p.max_steps)) {
       continue;
     }
     // A true end outranks a time limit: the row's value must not be bootstrapped.
@@ -302,6 +306,13 @@ MR_FN EpisodeEnd check_terminations(const UpdateParams& p, const StateView& stat
   return end;
 }
 
+MR_FN float reward_value(const UpdateParams& p, const RewardSlot& slot, const StateView& state,
+                         int env) {
+  return slot.expression.count > 0
+             ? evaluate_expression(p.expressions, slot.expression, p.constants, state, env)
+             : reward_term(slot.term, slot.params, p.constants, state, env);
+}
+
 // Returns the tick's reward; `bad_slot` is the first non-finite term, or -1.
 MR_FN float sum_rewards(const UpdateParams& p, const UpdateArguments& arguments,
                         const StateView& state, int env, int& bad_slot) {
@@ -310,8 +321,8 @@ MR_FN float sum_rewards(const UpdateParams& p, const UpdateArguments& arguments,
   for (int k = 0; k < p.reward_count; ++k) {
     const RewardSlot& slot = p.reward[k];
     const float scale = slot.weight < 0.0f ? arguments.penalty_scale : 1.0f;
-    const float value = slot.weight * scale * p.constants.tick_seconds *
-                        reward_term(slot.term, slot.params, p.constants, state, env);
+    const float value =
+        slot.weight * scale * p.constants.tick_seconds * reward_value(p, slot, state, env);
     component(state.episode[kTermReward], env, k) = value;
     sum += value;
     if (bad_slot < 0 && !mr_isfinite(sum)) {
@@ -355,6 +366,11 @@ MR_FN void neutralise_row(const UpdateParams& p, const StateView& state, int env
   }
 }
 
+// The next tick is compared with the next frame.
+MR_FN void advance_frame(const StateView& state, int env) {
+  counter_of(state.counter[kFrame], env) += state.motion.frames > 0 ? 1 : 0;
+}
+
 MR_FN void publish(const UpdateParams& p, const StateView& state, int env, EpisodeEnd end,
                    float reward, float* row) {
   const RowOffsets at = row_offsets(p);
@@ -370,6 +386,9 @@ MR_FN void publish(const UpdateParams& p, const StateView& state, int env, Episo
   counter_of(state.counter[kDone], env) = end.done;
   counter_of(state.counter[kTruncated], env) = end.truncated;
   counter_of(state.counter[kEndReason], env) = end.reason;
+  if (!end.done) {
+    advance_frame(state, env);  // a done environment's reset still asks where it failed
+  }
   if (p.gait.enabled) {
     for (int foot = 0; foot < 2; ++foot) {
       float& seconds = component(state.episode[kFootAirTime], env, foot);
@@ -436,7 +455,8 @@ MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArgume
 
 // ---- reset (after the row is packed) ----
 
-// Starts a new episode of `env`; the physics owner has already reset it. `first` draws a random
+// Starts a new episode of `env`; the physics owner has already reset it, and kFrame is the frame it
+// was put into. `first` draws a random
 // start on the episode clock, so that the environments do not all end at once.
 MR_FN void begin_episode(const UpdateParams& p, const UpdateArguments& arguments,
                          const StateView& state, int env, bool first) {
@@ -481,6 +501,7 @@ MR_FN void observe_reset(const UpdateParams& p, const UpdateArguments& arguments
   observe(p.observation, p.constants, state, arguments, env, first_draw,
           state.episode[kObservation]);
   observe(p.critic, p.constants, state, arguments, env, first_draw, state.episode[kCritic]);
+  advance_frame(state, env);
 }
 
 }  // namespace millrace

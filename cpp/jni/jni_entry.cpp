@@ -5,6 +5,7 @@
 #include "blas_threads.h"
 #include "catalog.h"
 #include "jni_guard.h"
+#include "motion_command.h"
 #include "preflight.h"
 #include "session_table.h"
 
@@ -143,6 +144,10 @@ jstring bench(JNIEnv* env, jclass, jstring request) {
   return answer(env, [&] { return run_bench(parse(env, request)); });
 }
 
+jstring motion(JNIEnv* env, jclass, jstring request) {
+  return answer(env, [&] { return run_motion(parse(env, request)); });
+}
+
 jstring error(JNIEnv* env, jclass, jlong run) {
   return guarded(env, static_cast<jstring>(nullptr), [&]() -> jstring {
     const auto session = sessions().get(run);
@@ -192,6 +197,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
       method("write", "(JIJLjava/nio/ByteBuffer;)V", write),
       method("restored", "(JZ)V", restored),
       method("bench", "(Ljava/lang/String;)Ljava/lang/String;", bench),
+      method("motion", "(Ljava/lang/String;)Ljava/lang/String;", motion),
       method("error", "(J)Ljava/lang/String;", error),
       method("close", "(J)V", close),
   };

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <mujoco/mujoco.h>
 
+#include <map>
+
 namespace millrace {
 namespace {
 
@@ -17,7 +19,7 @@ TEST(Catalog, SaysWhatTheLibraryIsAndKnows) {
   EXPECT_GE(catalog.at("cores"), 1);
   EXPECT_GT(catalog.at("memory").at("available_bytes"), 0);
   EXPECT_FALSE(catalog.at("memory").at("source").get<std::string>().empty());
-  ASSERT_EQ(catalog.at("tasks").size(), 2u);
+  ASSERT_EQ(catalog.at("tasks").size(), 3u);
   EXPECT_EQ(catalog.at("tasks")[0].at("name"), "cartpole_swingup");
   EXPECT_GT(catalog.at("terms").size(), 20u);
 }
@@ -31,6 +33,14 @@ TEST(Catalog, EveryBackendIsThereOrSaysWhyNot) {
         << backend;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"cpu", "cuda", "metal"}));
+}
+
+TEST(Catalog, TermsIncludeWhatExpressionsCanName) {
+  std::map<std::string, int> kinds;
+  const nlohmann::json catalog = describe_library();
+  for (const nlohmann::json& term : catalog.at("terms")) kinds[term.at("kind")] += 1;
+  EXPECT_GT(kinds["reward"], 10);
+  EXPECT_GT(kinds["expression"], 30);
 }
 
 // It crosses to Java as text.

@@ -102,6 +102,17 @@ inline nlohmann::json g1_config(const nlohmann::json& patch = nlohmann::json::ob
   return config;
 }
 
+inline nlohmann::json motion_config(const nlohmann::json& patch = nlohmann::json::object()) {
+  nlohmann::json config = tiny_config();
+  config["task"] = "g1_motion_tracking";
+  config["env"]["motion_file"] = nullptr;
+  config["env"]["motion_start"] = "adaptive";
+  config["learner"]["gamma"] = 0.99;
+  config["learner"]["max_grad_norm"] = 10.0;
+  config.merge_patch(patch);
+  return config;
+}
+
 // What a checkpoint holds, by name.
 using Tensors = std::map<std::string, std::string>;
 

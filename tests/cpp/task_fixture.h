@@ -26,7 +26,11 @@ inline SimModel g1_model() {
   for (size_t j = 0; j < 29; ++j) {
     model.default_joint_position[j] = 0.02 * static_cast<double>(j % 6) - 0.05;
     model.default_qpos[7 + j] = model.default_joint_position[j];
+    model.joint_qpos_address.push_back(7 + static_cast<int>(j));
+    model.joint_dof_address.push_back(6 + static_cast<int>(j));
   }
+  model.joint_lower.assign(29, -0.8);
+  model.joint_upper.assign(29, 0.8);
   return model;
 }
 
@@ -37,6 +41,8 @@ inline SimModel cartpole_model() {
   model.joint_names = {"slider", "hinge"};
   model.default_qpos = {0, 0};
   model.default_joint_position = {0, 0};
+  model.joint_lower = {-1.8, -1e10};
+  model.joint_upper = {1.8, 1e10};
   return model;
 }
 

@@ -62,7 +62,7 @@ TEST(Task, BuiltInWeightsAreThePublishedOnes) {
 TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
   EXPECT_EQ(error_of({{"task", "g1_walk_flot"}}),
             "task: unknown task \"g1_walk_flot\"; did you mean \"g1_walk_flat\"? Allowed: "
-            "cartpole_swingup, g1_walk_flat");
+            "cartpole_swingup, g1_walk_flat, g1_motion_tracking");
   EXPECT_NE(error_of(walk_flat({{"rewards", {{"trackin_lin_vel", json::object()}}}}))
                 .find("did you mean \"tracking_lin_vel\""),
             std::string::npos);
@@ -85,12 +85,66 @@ TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
             "env.events: unknown event \"pushes\"; did you mean \"push\"? Allowed: push, gains");
   EXPECT_EQ(error_of(walk_flat({{"env", {{"noise", "on"}}}})),
             "env.noise: expected a number, got \"on\"");
+  EXPECT_EQ(error_of(walk_flat({{"env", {{"motion_file", "dance.npz"}}}})),
+            "env.motion_file: this task follows no motion");
+  const json tracking = {{"task", "g1_motion_tracking"}, {"resources_dir", MILLRACE_RESOURCES}};
+  const auto with = [&](const char* key, const json& value) {
+    json config = tracking;
+    config["env"][key] = value;
+    return error_of(config);
+  };
+  EXPECT_EQ(with("motion_start", "adaptiv"),
+            "env.motion_start: unknown mode \"adaptiv\"; did you mean \"adaptive\"? Allowed: "
+            "start, clip_start, uniform, adaptive, mixed");
+  EXPECT_EQ(with("motion_file", 3), "env.motion_file: expected a text, got 3");
+  EXPECT_EQ(with("motion_file", "/nowhere/dance.npz"),
+            "motion file '/nowhere/dance.npz': is not there or is no regular file");
+}
+
+TEST(Task, ExpressionsAreRewardsWithNamesOfTheirOwn) {
+  const auto config = [](const char* name, json settings) {
+    return walk_flat({{"rewards", {{name, std::move(settings)}}}});
+  };
+  const Task task = make_task(config("mine", {{"weight", -2}, {"expr", "cmd.x"}}), g1_model());
+  EXPECT_EQ(weight_of(task, "mine"), -2.0f);
+  EXPECT_EQ(task.reward_names.back(), "mine");
+  EXPECT_EQ(task.params.expressions.count, 1);
+  EXPECT_EQ(error_of(config("mine", {{"weight", 0}, {"expr", "base_lin_vle.x"}}))
+                .rfind("rewards.mine.expr: column 1: unknown name \"base_lin_vle\"; did you mean "
+                       "\"base_lin_vel\"? Allowed: base_lin_vel, ",
+                       0),
+            0u);
+  EXPECT_EQ(error_of(config("alive", {{"expr", "1"}})),
+            "rewards.alive.expr: alive is a term of its own; call the expression something else");
+  EXPECT_EQ(error_of(config("upright", {{"expr", "1"}})),
+            "rewards.upright.expr: upright is a term of its own; call the expression something "
+            "else");
+  EXPECT_EQ(error_of(config("mine", {{"expr", 1}})), "rewards.mine.expr: expected a text, got 1");
+  EXPECT_EQ(error_of(config("mine", {{"expr", ""}})),
+            "rewards.mine.expr: expected a text, got \"\"");
+  EXPECT_EQ(error_of(config("mine", {{"expr", "1"}, {"params", {{"scale", 1}}}})),
+            "rewards.mine.params: an expression has no parameters: write their values into it");
+  EXPECT_EQ(error_of(config("mine", {{"expr", "1"}, {"wieght", 1}})),
+            "rewards.mine: unknown key \"wieght\"; did you mean \"weight\"? Allowed: weight, expr");
+  EXPECT_EQ(error_of(config("a,b", {{"expr", "1"}})),
+            "rewards.a,b: a name has 1 to 64 letters, digits and _");
+  json many = json::object();
+  for (int i = 10; i < 26; ++i) {
+    many["mine_" + std::to_string(i)] = {{"weight", 1}, {"expr", "1"}};
+  }
+  EXPECT_EQ(error_of(walk_flat({{"rewards", many}})),
+            "rewards.mine_25: at most 24 rewards have a weight");
 }
 
 TEST(Task, EveryBuiltInConfigurationShapeIsAccepted) {
   const json config = {
       {"task", "cartpole_swingup"},
-      {"env", {{"noise", true}, {"events", true}, {"model_file", nullptr}, {"num_envs", 16}}},
+      {"env",
+       {{"noise", true},
+        {"events", true},
+        {"model_file", nullptr},
+        {"motion_file", nullptr},
+        {"num_envs", 16}}},
       {"rewards", {{"upright", {{"weight", 50.0}}}}},
       {"curriculum", {{"penalty", {{"enabled", false}, {"start", 1.0}, {"window", 1000}}}}}};
   EXPECT_EQ(make_task(config, cartpole_model()).layout.width(), 2 * 5 + 1 + 3 + 2 * 5);
@@ -105,7 +159,7 @@ TEST(Task, SimSpecTakesTheUsersModel) {
 
 TEST(Task, DescriptionsAgreeWithTheTasks) {
   const json tasks = describe_tasks();
-  ASSERT_EQ(tasks.size(), 2u);
+  ASSERT_EQ(tasks.size(), 3u);
   EXPECT_EQ(tasks[0]["name"], "cartpole_swingup");
   EXPECT_EQ(tasks[0]["observation_dim"], 5);
   EXPECT_EQ(tasks[0]["action_dim"], 1);
@@ -115,6 +169,9 @@ TEST(Task, DescriptionsAgreeWithTheTasks) {
   EXPECT_EQ(tasks[1]["observations"][2]["noise"], .01);
   EXPECT_EQ(tasks[1]["terminations"][2]["truncates"], true);
   EXPECT_EQ(tasks[1]["curriculum"][0]["params"]["upper_length"], 750);
+  EXPECT_EQ(tasks[2]["observation_dim"], 160);
+  EXPECT_EQ(tasks[2]["critic_dim"], 289);
+  EXPECT_EQ(tasks[2]["events"][0]["params"]["yaw_rate"], .78);
 }
 
 TEST(Task, PlayCanBeClean) {

@@ -31,7 +31,7 @@ TEST(TermTable, EveryTermIsComplete) {
   }
   EXPECT_EQ(std::count_if(term_table().begin(), term_table().end(),
                           [](const TermInfo& t) { return t.kind == TermKind::kReward; }),
-            kRewardUpright + 1)
+            kRewardUndesiredContacts + 1)
       << "every reward id is in the table";
 }
 

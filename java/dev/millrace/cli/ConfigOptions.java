@@ -10,7 +10,9 @@ import picocli.CommandLine.Parameters;
 final class ConfigOptions {
   @Parameters(
       paramLabel = "CONFIG",
-      description = "A built-in configuration (cartpole_swingup, g1_walk_flat) or a YAML file.")
+      description =
+          "A built-in configuration (cartpole_swingup, g1_walk_flat, g1_motion_tracking_sac) or a"
+              + " YAML file.")
   private String config;
 
   @Option(

@@ -1,15 +1,20 @@
 package dev.millrace.cli;
 
+import dev.millrace.config.ConfigException;
 import dev.millrace.config.ConfigLoader;
 import dev.millrace.config.ConfigLoader.Gpu;
 import dev.millrace.config.RunConfig;
 import dev.millrace.config.TermCheck;
 import dev.millrace.core.Core;
+import dev.millrace.preflight.Preflight;
+import dev.millrace.preflight.PreflightReport;
 import java.io.PrintStream;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Supplier;
 import tools.jackson.databind.JsonNode;
 
@@ -22,8 +27,21 @@ record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
   /** A resolved configuration whose reward terms exist. */
   ConfigLoader.Resolved load(String nameOrFile, List<String> overrides) {
     ConfigLoader.Resolved resolved = ConfigLoader.load(nameOrFile, overrides, this::gpu);
-    checkTerms(resolved.config());
+    try {
+      checkTerms(resolved.config());
+    } catch (ConfigException e) {
+      throw new ConfigException(resolved.placed(e.getMessage()));
+    }
     return resolved;
+  }
+
+  /** The preflight of a resolved configuration; what is wrong with a key names the key's place. */
+  PreflightReport preflight(ConfigLoader.Resolved resolved, Optional<Path> directory) {
+    try {
+      return Preflight.run(core(), resolved.config(), directory);
+    } catch (IllegalArgumentException e) {
+      throw new ConfigException(resolved.placed(e.getMessage()));
+    }
   }
 
   void checkTerms(RunConfig config) {

@@ -100,6 +100,11 @@ public final class Main {
                     .addSubcommand(new ManifestCommand.Show(context))
                     .addSubcommand(new ManifestCommand.Verify(context))
                     .addSubcommand(new ManifestCommand.Diff(context)))
+            .addSubcommand(
+                new CommandLine(new MotionCommand())
+                    .addSubcommand(new MotionCommand.Info(context))
+                    .addSubcommand(new MotionCommand.Convert(context))
+                    .addSubcommand(new MotionCommand.Make(context)))
             .addSubcommand(new TasksCommand(context))
             .addSubcommand(new TermsCommand(context))
             .addSubcommand(

@@ -2,7 +2,6 @@ package dev.millrace.cli;
 
 import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.core.Json;
-import dev.millrace.preflight.Preflight;
 import dev.millrace.preflight.PreflightReport;
 import java.nio.file.Path;
 import java.util.List;
@@ -48,8 +47,7 @@ final class PreflightCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     Resolved resolved = context.load(options.config(), options.overrides());
-    PreflightReport report =
-        Preflight.run(context.core(), resolved.config(), Optional.ofNullable(out));
+    PreflightReport report = context.preflight(resolved, Optional.ofNullable(out));
     if (json) {
       ObjectNode result = Json.object();
       result.setAll((ObjectNode) report.facts());

@@ -22,6 +22,7 @@ import tools.jackson.databind.node.ArrayNode;
       "Examples",
       "  millrace terms --kind reward",
       "  millrace terms feet_phase",
+      "  millrace terms --kind expression       what a reward's expr can name",
       "  millrace terms --json"
     })
 final class TermsCommand implements Callable<Integer> {
@@ -33,7 +34,9 @@ final class TermsCommand implements Callable<Integer> {
   @Option(
       names = "--kind",
       paramLabel = "KIND",
-      description = "reward, observation, termination, command, event or curriculum.")
+      description =
+          "reward, observation, termination, command, event, curriculum, or expression: the names"
+              + " and functions of a reward's expr.")
   private String kind;
 
   @Option(names = "--json", description = "Print JSON.")

@@ -1,7 +1,6 @@
 package dev.millrace.cli;
 
 import dev.millrace.config.ConfigLoader.Resolved;
-import dev.millrace.preflight.Preflight;
 import dev.millrace.preflight.PreflightReport;
 import dev.millrace.preflight.RefusedException;
 import dev.millrace.progress.Progress;
@@ -59,7 +58,7 @@ final class TrainCommand implements Callable<Integer> {
         out == null
             ? RunDirectory.standard(resolved.config().task(), resolved.config().algo())
             : new RunDirectory(out);
-    PreflightReport report = Preflight.run(context.core(), resolved.config(), Optional.empty());
+    PreflightReport report = context.preflight(resolved, Optional.empty());
     PrintStream text = json ? context.err() : context.out();
     Reports.start(text, resolved, report);
     if (!report.refused().isEmpty()) {

@@ -25,14 +25,34 @@ import java.util.function.Supplier;
  */
 public final class ConfigLoader {
   /** Built-in configurations, by name. */
-  public static final List<String> BUILT_IN = List.of("cartpole_swingup", "g1_walk_flat");
+  public static final List<String> BUILT_IN =
+      List.of("cartpole_swingup", "g1_walk_flat", "g1_motion_tracking_sac");
 
   private static final String PROFILES = "profiles";
 
   private ConfigLoader() {}
 
-  /** What a run uses, and how its profile was chosen. */
-  public record Resolved(RunConfig config, Profile requested, String profileReason) {}
+  /**
+   * What a run uses, and how its profile was chosen.
+   *
+   * @param places where each key stands, by its path; empty if that is not known
+   */
+  public record Resolved(
+      RunConfig config, Profile requested, String profileReason, Map<String, String> places) {
+    public Resolved(RunConfig config, Profile requested, String profileReason) {
+      this(config, requested, profileReason, Map.of());
+    }
+
+    /** A message that begins with a key's path, with the place of the key before it. */
+    public String placed(String message) {
+      String path = message.split(": ", 2)[0];
+      while (!places.containsKey(path) && path.contains(".")) {
+        path = path.substring(0, path.lastIndexOf('.'));
+      }
+      String place = places.get(path);
+      return place == null ? message : place + ": " + message;
+    }
+  }
 
   /** Whether a GPU can be used, and why or why not; asked for only when the profile is auto. */
   public record Gpu(boolean available, String reason) {}
@@ -62,10 +82,20 @@ public final class ConfigLoader {
     Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
     entries.put("profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
     if (entries.get("env") instanceof Mapping env) {
-      entries.put("env", withModelPath(env, nameOrFile));
+      entries.put(
+          "env", withPath("motion_file", withPath("model_file", env, nameOrFile), nameOrFile));
     }
     RunConfig config = RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
-    return new Resolved(config, requested, reason);
+    Map<String, String> places = new LinkedHashMap<>();
+    entries.forEach((key, node) -> addPlaces(key, node, places));
+    return new Resolved(config, requested, reason, Collections.unmodifiableMap(places));
+  }
+
+  private static void addPlaces(String path, YamlNode node, Map<String, String> places) {
+    places.put(path, node.position().toString());
+    if (node instanceof Mapping mapping) {
+      mapping.entries().forEach((key, each) -> addPlaces(path + "." + key, each, places));
+    }
   }
 
   /** Reads the complete configuration that a run left behind; only a few keys may change then. */
@@ -138,18 +168,17 @@ public final class ConfigLoader {
         at + ": task: unknown task \"" + task + "\"" + Nearest.hint(task, tasks));
   }
 
-  /** A model named in a file stands relative to that file; in an override, to where we are. */
-  private static Mapping withModelPath(Mapping env, String file) {
-    String key = "model_file";
-    if (!(env.entries().get(key) instanceof Scalar model) || model.kind() == Kind.NULL) {
+  /** A path named in a file stands relative to that file; in an override, to where we are. */
+  private static Mapping withPath(String key, Mapping env, String file) {
+    if (!(env.entries().get(key) instanceof Scalar named) || named.kind() == Kind.NULL) {
       return env;
     }
     Path folder =
-        model.position().source().equals(file)
+        named.position().source().equals(file)
             ? Path.of(file).toAbsolutePath().getParent()
             : Path.of("").toAbsolutePath();
-    String path = folder.resolve(model.text()).normalize().toString();
-    Scalar absolute = new Scalar(model.position(), Kind.TEXT, path);
+    String path = folder.resolve(named.text()).normalize().toString();
+    Scalar absolute = new Scalar(named.position(), Kind.TEXT, path);
     return env.overlay(new Mapping(env.position(), Map.of(key, absolute)));
   }
 

@@ -8,4 +8,7 @@ import java.lang.annotation.Target;
 /** A key whose value may be null. */
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.RECORD_COMPONENT)
-@interface Nullable {}
+@interface Nullable {
+  /** Whether a resolved configuration shows the key when it is null. */
+  boolean shown() default true;
+}

@@ -16,8 +16,9 @@ import java.util.Map;
 
 /**
  * Turns a tree into records and back. The records are the schema: a key that no component has, a
- * component that no key has, a wrong type and a value out of range are errors that name the place,
- * the key's path and, where there is one, the name that was probably meant.
+ * component that no key has (unless it may be null), a wrong type and a value out of range are
+ * errors that name the place, the key's path and, where there is one, the name that was probably
+ * meant.
  */
 final class RecordBinder {
   private RecordBinder() {}
@@ -35,7 +36,11 @@ final class RecordBinder {
   static Map<String, Object> tree(Record record) {
     Map<String, Object> tree = new LinkedHashMap<>();
     for (RecordComponent component : record.getClass().getRecordComponents()) {
-      tree.put(key(component), plain(get(component, record)));
+      Object value = get(component, record);
+      Nullable nullable = component.getAnnotation(Nullable.class);
+      if (value != null || nullable == null || nullable.shown()) {
+        tree.put(key(component), plain(value));
+      }
     }
     return tree;
   }
@@ -78,6 +83,10 @@ final class RecordBinder {
       YamlNode value = mapping.entries().get(key(component));
       if (value == null && component.getType() == Map.class) {
         value = new Mapping(mapping.position(), Map.of());
+      }
+      if (value == null && component.isAnnotationPresent(Nullable.class)) {
+        values.add(null);
+        continue;
       }
       if (value == null) {
         throw new ConfigException(mapping.position().source() + ": " + at + " is missing");

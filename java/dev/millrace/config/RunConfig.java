@@ -70,16 +70,34 @@ public record RunConfig(
   /** When the run ends; 0 is no limit. */
   public record Run(@Range(min = 0) long maxTicks, @Range(min = 0) double maxSeconds) {}
 
-  /** The environments; {@code modelFile} null is the task's own robot. */
+  /** At which frame of a motion an episode starts; adaptive: often before frames that fail. */
+  public enum MotionStart {
+    START,
+    CLIP_START,
+    UNIFORM,
+    ADAPTIVE,
+    MIXED
+  }
+
+  /**
+   * The environments; {@code modelFile} null is the task's own robot, {@code motionFile} null its
+   * own motion. Both motion keys are null for a task without one.
+   */
   public record Env(
       @Range(min = 1, max = 1 << 20) int numEnvs,
       @Range(min = 1, max = 1024) Threads threads,
       boolean noise,
       boolean events,
-      @Nullable String modelFile) {}
+      @Nullable String modelFile,
+      @Nullable String motionFile,
+      @Nullable MotionStart motionStart) {}
 
-  /** One reward term; parameters left out have the term's own defaults. */
-  public record Reward(double weight, Map<String, Double> params) {}
+  /**
+   * One reward: a term, whose parameters left out have its own defaults, or an expression with a
+   * name of its own.
+   */
+  public record Reward(
+      double weight, Map<String, Double> params, @Nullable(shown = false) String expr) {}
 
   /** Rules that make the task harder as the robot gets better. */
   public record Curriculum(Penalty penalty) {}

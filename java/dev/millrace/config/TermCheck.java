@@ -18,6 +18,10 @@ public final class TermCheck {
         .forEach(
             (name, reward) -> {
               Collection<String> params = terms.get(name);
+              if (reward.expr() != null) {
+                checkExpression(name, reward, params != null);
+                return;
+              }
               if (params == null) {
                 throw new ConfigException(
                     "rewards."
@@ -33,5 +37,17 @@ public final class TermCheck {
                 }
               }
             });
+  }
+
+  /** What an expression says is for the native core to check: only it knows the robot. */
+  private static void checkExpression(String name, RunConfig.Reward reward, boolean isTerm) {
+    if (isTerm) {
+      throw new ConfigException(
+          "rewards." + name + ".expr: " + name + " is a term; call the expression something else");
+    }
+    if (!reward.params().isEmpty()) {
+      throw new ConfigException(
+          "rewards." + name + ".params: an expression has none: write their values into it");
+    }
   }
 }

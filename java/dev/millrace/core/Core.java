@@ -19,4 +19,7 @@ public interface Core {
 
   /** Runs a benchmark and returns its report. */
   JsonNode bench(ObjectNode request);
+
+  /** Describes, converts or makes a reference motion. */
+  JsonNode motion(ObjectNode request);
 }

@@ -70,6 +70,14 @@ final class NativeCore {
   static native String bench(String request);
 
   /**
+   * {@code {kind:"info"|"convert"|"make", file, out, model_file}} to {@code {source, clips, frames,
+   * frames_per_second, seconds, joints, bodies, root_height:{lowest_m, highest_m}, lowest_body_m,
+   * fastest_joint:{joint, rad_per_s}, joints_outside_limits:[{joint, frames, worst_rad}],
+   * written}}; without a file the built-in motion.
+   */
+  static native String motion(String request);
+
+  /**
    * The first error of a run: {@code {operation, sequence, thread, code, message, later}} or null.
    */
   static native String error(long run);

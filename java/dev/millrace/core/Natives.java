@@ -45,6 +45,13 @@ public final class Natives implements Core {
     }
   }
 
+  @Override
+  public JsonNode motion(ObjectNode request) {
+    try (ModelFolder models = ModelFolder.extract()) {
+      return Json.parse(NativeCore.motion(withResources(request, models)));
+    }
+  }
+
   private static String withResources(ObjectNode request, ModelFolder models) {
     return Json.write(request.deepCopy().put("resources_dir", models.path().toString()));
   }

@@ -85,8 +85,21 @@ class EndToEndTest {
     for (String name : ConfigLoader.BUILT_IN) {
       assertEquals(0, run("preflight", name, "--profile", "laptop"), () -> name + out + err);
       assertEquals(0, run("config", "show", name, "--profile", "full"), () -> err);
-      assertEquals(0, run("tasks", name), () -> err);
+      String task = ConfigLoader.load(name, List.of("profile=full"), () -> null).config().task();
+      assertEquals(0, run("tasks", task), () -> err);
     }
+  }
+
+  @Test
+  void aMotionThatWasMadeCanBeFollowed() throws IOException {
+    assertEquals(0, run("motion", "make", path("clip.npz")), () -> err);
+    assertEquals(0, run("motion", "info", path("clip.npz"), "--json"), () -> err);
+    assertEquals(500, Json.parse(out).path("frames").asInt());
+    String motion = "env.motion_file=" + path("clip.npz");
+    assertEquals(0, run("preflight", "g1_motion_tracking_sac", "-s", motion), () -> out + err);
+    Files.writeString(folder.resolve("clip.npz"), "no archive");
+    assertEquals(2, run("preflight", "g1_motion_tracking_sac", "-s", motion));
+    assertTrue(err.contains("it is no npz archive"), err);
   }
 
   @Test
@@ -104,6 +117,36 @@ class EndToEndTest {
     JsonNode played = Json.parse(out);
     assertEquals(3, played.path("episodes").size());
     assertEquals(500, played.path("episode_length_mean").asDouble());
+  }
+
+  @Test
+  void anExpressionIsCheckedAtItsPlaceAndTrained() throws IOException {
+    Path mine =
+        Files.writeString(
+            folder.resolve("mine.yaml"),
+            """
+            task: cartpole_swingup
+            run: {max_ticks: 40, max_seconds: 0}
+            log: {interval_ticks: 20}
+            rewards:
+              lean: {weight: -1.0, expr: "norm2(body_quta.xy)"}
+            """);
+    for (String command : List.of("train", "preflight")) {
+      assertEquals(2, run(command, mine.toString(), "--profile", "laptop"), out);
+      String place = "millrace: " + mine + ":5:30: rewards.lean.expr: column 7: ";
+      assertTrue(
+          err.startsWith(place + "unknown name \"body_quta\"; did you mean \"body_quat\"?"), err);
+      assertEquals(1, err.lines().count(), err);
+    }
+    String fixed = "rewards.lean.expr=norm2(body_quat.xy)";
+    assertEquals(
+        0,
+        run("train", mine.toString(), "--profile", "laptop", "-s", fixed, "--out", path("lean")),
+        () -> err);
+    assertTrue(metrics("lean").get(0).contains("reward/lean,"), metrics("lean").get(0));
+    assertEquals(0, run("play", path("lean"), "--episodes", "1"), () -> err);
+    assertEquals(0, run("terms", "--kind", "expression"), () -> err);
+    assertTrue(out.contains("body_quat"), out);
   }
 
   @Test

@@ -94,6 +94,10 @@ class MainTest {
             "manifest show",
             "manifest verify",
             "manifest diff",
+            "motion",
+            "motion info",
+            "motion convert",
+            "motion make",
             "tasks",
             "terms",
             "config",
@@ -217,7 +221,10 @@ class MainTest {
             "preflight g1_walk_flat",
             "bench physics",
             "bench replay --device cpu --mode prefetch --dims 160,29,289",
-            "bench train g1_walk_flat")) {
+            "bench train g1_walk_flat",
+            "motion info",
+            "motion convert a.csv b.npz",
+            "motion make b.npz --model robot.xml")) {
       assertEquals(0, run(command.split(" ")), () -> command + err);
       assertFalse(out.isBlank());
       assertEquals(0, run((command + " --json").split(" ")), command);

@@ -2,6 +2,7 @@ package dev.millrace.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -76,7 +77,7 @@ class ConfigLoaderTest {
     assertEquals(0.5, config.learner().tau());
     assertEquals(0.9, config.learner().gamma());
     assertEquals(3, config.learner().updatesPerTick());
-    assertEquals(new RunConfig.Reward(3, Map.of("x", 2.0)), config.rewards().get("alive"));
+    assertEquals(new RunConfig.Reward(3, Map.of("x", 2.0), null), config.rewards().get("alive"));
     assertEquals(2.0, config.rewards().get("tracking_lin_vel").weight());
   }
 
@@ -152,6 +153,20 @@ class ConfigLoaderTest {
   }
 
   @Test
+  void aMotionStandsRelativeToTheFileThatNamesIt() throws Exception {
+    String mine =
+        file("task: g1_motion_tracking\nenv: {motion_file: dance.npz, motion_start: clip_start}\n");
+    RunConfig.Env env = load(mine).config().env();
+    assertEquals(folder.resolve("dance.npz").toString(), env.motionFile());
+    assertEquals(RunConfig.MotionStart.CLIP_START, env.motionStart());
+    assertNull(load("g1_motion_tracking_sac").config().env().motionFile());
+    assertNull(load("g1_walk_flat").config().env().motionStart(), "a task without a motion");
+    assertTrue(
+        error("g1_motion_tracking_sac", "env.motion_start=often")
+            .contains("one of start, clip_start, uniform, adaptive, mixed"));
+  }
+
+  @Test
   void aResumedRunMayChangeItsLimitsOnly() throws Exception {
     Path file = folder.resolve("config.yaml");
     Files.writeString(file, YamlWriter.write(load("cartpole_swingup").config()));
@@ -183,6 +198,59 @@ class ConfigLoaderTest {
     RunConfig param = load("g1_walk_flat", "rewards.alive.params.x=1").config();
     message = assertThrows(ConfigException.class, () -> TermCheck.check(param, all)).getMessage();
     assertEquals("rewards.alive.params.x: no such parameter; it has none", message);
+  }
+
+  @Test
+  void anExpressionIsARewardWithANameOfItsOwn() throws Exception {
+    String expr = "exp(-norm2(cmd.xy - base_lin_vel.xy) / 0.25)";
+    String mine =
+        file(
+            """
+            task: g1_walk_flat
+            rewards:
+              my_tracking: {weight: 2.0, expr: "%s"}
+            """
+                .formatted(expr));
+    Resolved resolved = load(mine, "rewards.height.weight=-1", "rewards.height.expr=root_pos.z");
+    RunConfig config = resolved.config();
+    assertEquals(new RunConfig.Reward(2, Map.of(), expr), config.rewards().get("my_tracking"));
+    assertEquals(new RunConfig.Reward(-1, Map.of(), "root_pos.z"), config.rewards().get("height"));
+
+    String shown = YamlWriter.write(config);
+    assertTrue(shown.contains("    expr: \"" + expr + "\"\n"), shown);
+    assertEquals(2, shown.split("expr:", -1).length - 1, "terms show no expr");
+    Path again = Files.writeString(folder.resolve("again.yaml"), shown);
+    assertEquals(config, ConfigLoader.reload(again, List.of()));
+
+    assertEquals(
+        mine + ":3:36: rewards.my_tracking.expr: column 3: x",
+        resolved.placed("rewards.my_tracking.expr: column 3: x"));
+    assertEquals(
+        "-s rewards.height.expr=root_pos.z: rewards.height.expr: column 3: x",
+        resolved.placed("rewards.height.expr: column 3: x"));
+    assertEquals(
+        mine + ":3:16: rewards.my_tracking.params.scale: x",
+        resolved.placed("rewards.my_tracking.params.scale: x"));
+    assertEquals("something: else", resolved.placed("something: else"));
+  }
+
+  @Test
+  void anExpressionExcludesATermAndParameters() {
+    Map<String, List<String>> terms = new java.util.HashMap<>();
+    load("g1_walk_flat").config().rewards().keySet().forEach(name -> terms.put(name, List.of()));
+    TermCheck.check(load("g1_walk_flat", "rewards.m={weight: 1, expr: cmd.x}").config(), terms);
+    assertEquals(
+        "rewards.alive.expr: alive is a term; call the expression something else",
+        termError(terms, "rewards.alive.expr=cmd.x"));
+    assertEquals(
+        "rewards.m.params: an expression has none: write their values into it",
+        termError(terms, "rewards.m={weight: 1, expr: cmd.x, params: {scale: 1}}"));
+    assertTrue(error("g1_walk_flat", "rewards.m.expr=1").endsWith("rewards.m.weight is missing"));
+  }
+
+  private static String termError(Map<String, List<String>> terms, String override) {
+    RunConfig config = load("g1_walk_flat", override).config();
+    return assertThrows(ConfigException.class, () -> TermCheck.check(config, terms)).getMessage();
   }
 
   @Test

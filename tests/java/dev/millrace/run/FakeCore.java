@@ -93,4 +93,11 @@ public final class FakeCore implements Core {
     report.set("request", request);
     return report;
   }
+
+  @Override
+  public JsonNode motion(ObjectNode request) {
+    ObjectNode report = Json.object().put("source", "built-in").put("frames", 500);
+    report.set("request", request);
+    return report;
+  }
 }

@@ -1,0 +1,50 @@
+// What the motion tests share: the robot of the task, small motion files, and what an error says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "motion_robot.h"
+#include "npz.h"
+#include "status.h"
+#include "task.h"
+
+namespace millrace {
+
+inline MotionRobot tracking_robot() {
+  return MotionRobot(sim_spec_of({{"task", "g1_motion_tracking"}}, MILLRACE_RESOURCES));
+}
+
+// A name of this test's own; the file is gone afterwards.
+struct MotionPath {
+  std::string path;
+
+  explicit MotionPath(const std::string& extension)
+      : path(testing::TempDir() + "millrace_" +
+             testing::UnitTest::GetInstance()->current_test_info()->name() + extension) {}
+  ~MotionPath() { std::remove(path.c_str()); }
+  MotionPath(const MotionPath&) = delete;
+  MotionPath& operator=(const MotionPath&) = delete;
+
+  void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
+};
+
+// What is wrong, behind "motion file '…': ".
+template <typename Function>
+std::string problem_of(Function act) {
+  try {
+    act();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Code::kInvalid);
+    const std::string text = failure.what();
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    const size_t end = text.find("': ");
+    return end == std::string::npos ? text : text.substr(end + 3);
+  }
+  return "no error";
+}
+
+}  // namespace millrace

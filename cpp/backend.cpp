@@ -149,6 +149,11 @@ void Stream::gather(const Gather& gather) {
   backend_.check(backend_.api().gather_async(stream_, &gather), "gathering rows");
 }
 
+void Stream::update(const UpdateLaunch& launch) {
+  assert_submit_thread();
+  backend_.check(backend_.api().update_async(stream_, &launch), "updating the environments");
+}
+
 void Stream::copy(CopyDirection direction, void* to, const void* from, uint64_t bytes) {
   assert_submit_thread();
   backend_.check(backend_.api().copy_async(stream_, direction, to, from, bytes), "copying");

@@ -1,6 +1,6 @@
 // A device as a table of C functions, so that a plug-in library can bring one: memory, in-order
-// streams, events, copies, the seeded gather and graphs of these. backend_cpu is the specification;
-// only graphs are beyond it.
+// streams, events, copies, the seeded gather, the update step and graphs of these. backend_cpu is
+// the specification; only graphs are beyond it.
 //
 // Every function returns 0, or not 0 and then last_error() says what happened. Work on one stream
 // runs in order of submission. One submit thread per stream makes every submission; Stream asserts
@@ -19,7 +19,9 @@
 
 namespace millrace {
 
-constexpr uint32_t kBackendApiVersion = 2;
+struct UpdateLaunch;  // update_launch.h
+
+constexpr uint32_t kBackendApiVersion = 3;
 
 // All four are static texts or codes of the device's own library.
 struct BackendError {
@@ -58,6 +60,7 @@ struct BackendApi {
                        const void* from, uint64_t from_pitch_bytes, uint64_t row_bytes,
                        uint64_t rows);
   int (*gather_async)(void* stream, const Gather* gather);
+  int (*update_async)(void* stream, const UpdateLaunch* launch);
 
   int (*create_event)(void* device, int is_timed, void** event);
   void (*destroy_event)(void* device, void* event);
@@ -180,6 +183,7 @@ class Stream {
   void copy_rows(CopyDirection direction, void* to, uint64_t to_pitch_bytes, const void* from,
                  uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows);
   void gather(const Gather& gather);
+  void update(const UpdateLaunch& launch);
   void copy(CopyDirection direction, void* to, const void* from, uint64_t bytes);
   void record(Event& event);
   void launch(const Graph& graph);

@@ -9,6 +9,7 @@
 
 #include "backend.h"
 #include "budget.h"
+#include "update_launch.h"
 
 namespace millrace {
 namespace {
@@ -107,6 +108,15 @@ int gather_async(void*, const Gather* gather) {
   return 0;
 }
 
+int update_async(void*, const UpdateLaunch* launch) {
+  for (int env = 0; env < launch->num_envs; ++env) {
+    float* row = launch->rows + static_cast<u64>(env) * launch->row_floats;
+    launch->outcomes[env] = update_environment(SoloTeam(), *launch->params, *launch->arguments,
+                                               launch->state, env, row);
+  }
+  return 0;
+}
+
 int create_event(void*, int, void** event) {
   *event = new CpuEvent;
   return 0;
@@ -159,6 +169,7 @@ const BackendApi& backend_cpu() {
       copy_async,
       copy_2d_async,
       gather_async,
+      update_async,
       create_event,
       destroy_event,
       record_event,

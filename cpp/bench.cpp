@@ -3,6 +3,7 @@
 #include "bench_physics.h"
 #include "bench_replay.h"
 #include "bench_train.h"
+#include "bench_update.h"
 #include "status.h"
 
 namespace millrace {
@@ -11,8 +12,10 @@ nlohmann::json run_bench(const nlohmann::json& request) {
   const std::string kind = request.value("kind", "");
   if (kind == "physics") return bench_physics(request);
   if (kind == "replay") return bench_replay(request);
+  if (kind == "update") return bench_update(request);
   if (kind == "train") return bench_train(request);
-  throw Failure(Code::kInvalid, "bench: '" + kind + "' is not one of physics, replay, train");
+  throw Failure(Code::kInvalid,
+                "bench: '" + kind + "' is not one of physics, replay, update, train");
 }
 
 }  // namespace millrace

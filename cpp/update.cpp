@@ -6,9 +6,8 @@
 #include <new>
 #include <vector>
 
-#include "streaming_copy.h"
-
 #include "motion_clip.h"
+#include "streaming_copy.h"
 
 namespace millrace {
 
@@ -105,7 +104,7 @@ void UpdateStep::update(uint64_t tick, int begin, int end, float* rows) {
   row.resize(width);
   for (int env = begin; env < end; ++env) {
     outcomes_[static_cast<size_t>(env)] =
-        update_environment(params_, arguments, state_, env, row.data());
+        update_environment(SoloTeam(), params_, arguments, state_, env, row.data());
     streaming_copy(rows + static_cast<size_t>(env) * width, row.data(), width);
   }
   streaming_fence();  // whoever publishes the rows only knows that this call has returned
@@ -176,8 +175,8 @@ void UpdateStep::reset_masked(uint64_t tick, SimBackend& backend, bool first) {
     if (!reset_mask_[static_cast<size_t>(env)]) continue;
     begin_episode(params_, arguments, state_, env, first);
     observe_reset(params_, arguments, state_, env);
-    if (first_non_finite(state_.episode[kObservation], env) >= 0 ||
-        first_non_finite(state_.episode[kCritic], env) >= 0) {
+    if (first_non_finite(SoloTeam(), state_.episode[kObservation], env) >= 0 ||
+        first_non_finite(SoloTeam(), state_.episode[kCritic], env) >= 0) {
       throw Failure(Code::kDevice, "tick " + std::to_string(tick) + ", environment " +
                                        std::to_string(env) +
                                        ": the first observation of an episode is not finite");

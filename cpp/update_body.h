@@ -8,13 +8,15 @@
 // A row is always finite: an unstable or non-finite tick becomes {next := current, reward 0, done
 // 1, truncated 0}. A done environment draws no command and no push: its reset does. Reads the sim
 // fields; owns the episode and counter fields. Environments are independent: any thread may run any
-// of them, each once per tick. Freestanding C++14, no double.
+// of them, each once per tick. A team of lanes shares one environment (team.h); all lanes make the
+// same calls. Freestanding C++14, no double.
 #pragma once
 
 #include "expression_body.h"
 #include "philox.h"
 #include "portable.h"
 #include "state.h"
+#include "team.h"
 #include "terms.h"
 #include "verdict.h"
 
@@ -221,18 +223,26 @@ MR_FN void clear_push(const StateView& state, int env) {
 
 // ---- observations ----
 
+// The first component of a slot that is this lane's, so that lanes go on across slots.
+template <class Team>
+MR_FN int first_of(const Team& team, int offset) {
+  const int ahead = (team.lane() - offset) % team.size();
+  return ahead < 0 ? ahead + team.size() : ahead;
+}
+
 // Writes a whole vector to `out`. Component i takes draw first_draw + i of the noise stream, so
 // which components are noisy never moves the others' noise. first_draw is a multiple of 4.
-MR_FN void observe(const ObservationLayout& layout, const TermConstants& constants,
-                   const StateView& state, const UpdateArguments& arguments, int env,
-                   u32 first_draw, FieldView out) {
+template <class Team>
+MR_FN void observe(const Team& team, const ObservationLayout& layout,
+                   const TermConstants& constants, const StateView& state,
+                   const UpdateArguments& arguments, int env, u32 first_draw, FieldView out) {
   const RandomSource source =
       random_source(arguments.seed, kStreamObservationNoise, (u32)env, arguments.tick);
   Philox4 block = {{0, 0, 0, 0}};
   u32 block_index = ~0u;
   for (int k = 0; k < layout.count; ++k) {
     const ObservationSlot slot = layout.slot[k];
-    for (int i = 0; i < slot.dim; ++i) {
+    for (int i = first_of(team, slot.offset); i < slot.dim; i += team.size()) {
       float value = observation_term(slot.term, constants, state, env, i);
       if (slot.noise > 0.0f) {
         const u32 draw = first_draw + (u32)(slot.offset + i);
@@ -257,20 +267,24 @@ MR_FN FieldView single_row(float* data, int dim) {
   return view;
 }
 
-MR_FN void copy_row(FieldView from, FieldView to, int env) {
-  for (int i = 0; i < from.dim; ++i) {
+template <class Team>
+MR_FN void copy_row(const Team& team, FieldView from, FieldView to, int env) {
+  for (int i = team.lane(); i < from.dim; i += team.size()) {
     component(to, env, i) = component(from, env, i);
   }
 }
 
 // The first non-finite component, or -1.
-MR_FN int first_non_finite(FieldView values, int env) {
-  for (int i = 0; i < values.dim; ++i) {
+template <class Team>
+MR_FN int first_non_finite(const Team& team, FieldView values, int env) {
+  int first = values.dim;
+  for (int i = team.lane(); i < values.dim && first == values.dim; i += team.size()) {
     if (!mr_isfinite(component(values, env, i))) {
-      return i;
+      first = i;
     }
   }
-  return -1;
+  first = team.minimum(first);
+  return first < values.dim ? first : -1;
 }
 
 // ---- stages ----
@@ -313,18 +327,23 @@ MR_FN float reward_value(const UpdateParams& p, const RewardSlot& slot, const St
              : reward_term(slot.term, slot.params, p.constants, state, env);
 }
 
-// Returns the tick's reward; `bad_slot` is the first non-finite term, or -1.
-MR_FN float sum_rewards(const UpdateParams& p, const UpdateArguments& arguments,
+// Each lane computes whole terms; all of them add up. Returns the tick's reward; `bad_slot` is the
+// first non-finite term, or -1.
+template <class Team>
+MR_FN float sum_rewards(const Team& team, const UpdateParams& p, const UpdateArguments& arguments,
                         const StateView& state, int env, int& bad_slot) {
-  float sum = 0.0f;
-  bad_slot = -1;
-  for (int k = 0; k < p.reward_count; ++k) {
+  for (int k = team.lane(); k < p.reward_count; k += team.size()) {
     const RewardSlot& slot = p.reward[k];
     const float scale = slot.weight < 0.0f ? arguments.penalty_scale : 1.0f;
     const float value =
         slot.weight * scale * p.constants.tick_seconds * reward_value(p, slot, state, env);
     component(state.episode[kTermReward], env, k) = value;
-    sum += value;
+  }
+  team.sync();
+  float sum = 0.0f;
+  bad_slot = -1;
+  for (int k = 0; k < p.reward_count; ++k) {
+    sum += component(state.episode[kTermReward], env, k);
     if (bad_slot < 0 && !mr_isfinite(sum)) {
       bad_slot = k;
     }
@@ -352,16 +371,18 @@ MR_FN void advance_commands_and_events(const UpdateParams& p, const UpdateArgume
 }
 
 // A row that may be learnt from although its tick went wrong.
-MR_FN void neutralise_row(const UpdateParams& p, const StateView& state, int env, float* row) {
+template <class Team>
+MR_FN void neutralise_row(const Team& team, const UpdateParams& p, const StateView& state, int env,
+                          float* row) {
   const RowOffsets at = row_offsets(p);
-  copy_row(state.episode[kObservation], single_row(row + at.next_observation, p.observation.dim),
-           env);
-  copy_row(state.episode[kCritic], single_row(row + at.next_critic, p.critic.dim), env);
-  for (int i = 0; i < p.num_actions; ++i) {
+  copy_row(team, state.episode[kObservation],
+           single_row(row + at.next_observation, p.observation.dim), env);
+  copy_row(team, state.episode[kCritic], single_row(row + at.next_critic, p.critic.dim), env);
+  for (int i = team.lane(); i < p.num_actions; i += team.size()) {
     float& action = row[at.action + i];
     action = mr_isfinite(action) ? action : 0.0f;
   }
-  for (int k = 0; k < p.reward_count; ++k) {
+  for (int k = team.lane(); k < p.reward_count; k += team.size()) {
     component(state.episode[kTermReward], env, k) = 0.0f;
   }
 }
@@ -371,16 +392,20 @@ MR_FN void advance_frame(const StateView& state, int env) {
   counter_of(state.counter[kFrame], env) += state.motion.frames > 0 ? 1 : 0;
 }
 
-MR_FN void publish(const UpdateParams& p, const StateView& state, int env, EpisodeEnd end,
-                   float reward, float* row) {
+template <class Team>
+MR_FN void publish(const Team& team, const UpdateParams& p, const StateView& state, int env,
+                   EpisodeEnd end, float reward, float* row) {
   const RowOffsets at = row_offsets(p);
+  copy_row(team, single_row(row + at.next_observation, p.observation.dim),
+           state.episode[kObservation], env);
+  copy_row(team, single_row(row + at.next_critic, p.critic.dim), state.episode[kCritic], env);
+  copy_row(team, single_row(row + at.action, p.num_actions), state.episode[kLastAction], env);
+  if (!team.leads()) {
+    return;
+  }
   row[at.reward] = reward;
   row[at.done] = (float)end.done;
   row[at.truncated] = (float)end.truncated;
-  copy_row(single_row(row + at.next_observation, p.observation.dim), state.episode[kObservation],
-           env);
-  copy_row(single_row(row + at.next_critic, p.critic.dim), state.episode[kCritic], env);
-  copy_row(single_row(row + at.action, p.num_actions), state.episode[kLastAction], env);
   component(state.episode[kReward], env, 0) = reward;
   component(state.episode[kReturn], env, 0) += reward;
   counter_of(state.counter[kDone], env) = end.done;
@@ -400,19 +425,24 @@ MR_FN void publish(const UpdateParams& p, const StateView& state, int env, Episo
 }
 
 // `row` is this environment's packed row (p.observation.dim * 2 + … floats, contiguous).
-MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArguments& arguments,
-                                       const StateView& state, int env, float* row) {
+template <class Team>
+MR_FN UpdateOutcome update_environment(const Team& team, const UpdateParams& p,
+                                       const UpdateArguments& arguments, const StateView& state,
+                                       int env, float* row) {
   const RowOffsets at = row_offsets(p);
   UpdateOutcome outcome = {kVerdictGood, 0, 0.0f};
   float reward = 0.0f;
 
-  advance_episode(p, state, env);
+  if (team.leads()) {
+    advance_episode(p, state, env);
+  }
+  team.sync();
   EpisodeEnd end = check_terminations(p, state, env);
-  copy_row(state.episode[kObservation], single_row(row, p.observation.dim), env);
-  copy_row(state.episode[kCritic], single_row(row + at.critic, p.critic.dim), env);
-  copy_row(state.episode[kAction], single_row(row + at.action, p.num_actions), env);
+  copy_row(team, state.episode[kObservation], single_row(row, p.observation.dim), env);
+  copy_row(team, state.episode[kCritic], single_row(row + at.critic, p.critic.dim), env);
+  copy_row(team, state.episode[kAction], single_row(row + at.action, p.num_actions), env);
 
-  const int bad_action = first_non_finite(state.episode[kAction], env);
+  const int bad_action = first_non_finite(team, state.episode[kAction], env);
   if (component(state.sim[kUnstable], env, 0) > 0.5f) {
     outcome.kind = kVerdictPhysics;
     end = {1, 0, p.unstable_reason};
@@ -423,16 +453,19 @@ MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArgume
       outcome.command_error = command_error(state, env);
     }
     int bad_slot;
-    reward = sum_rewards(p, arguments, state, env, bad_slot);
-    if (!end.done) {
+    reward = sum_rewards(team, p, arguments, state, env, bad_slot);
+    team.sync();  // the command of the tick was read
+    if (!end.done && team.leads()) {
       advance_commands_and_events(p, arguments, state, env);
     }
+    team.sync();
     const FieldView next = single_row(row + at.next_observation, p.observation.dim);
     const FieldView next_critic = single_row(row + at.next_critic, p.critic.dim);
-    observe(p.observation, p.constants, state, arguments, env, 0, next);
-    observe(p.critic, p.constants, state, arguments, env, 0, next_critic);
-    const int bad_observation = first_non_finite(next, env);
-    const int bad_critic = first_non_finite(next_critic, env);
+    observe(team, p.observation, p.constants, state, arguments, env, 0, next);
+    observe(team, p.critic, p.constants, state, arguments, env, 0, next_critic);
+    team.sync();
+    const int bad_observation = first_non_finite(team, next, env);
+    const int bad_critic = first_non_finite(team, next_critic, env);
     if (bad_slot >= 0) {
       outcome = {kVerdictReward, bad_slot, 0.0f};
     } else if (bad_observation >= 0) {
@@ -446,10 +479,13 @@ MR_FN UpdateOutcome update_environment(const UpdateParams& p, const UpdateArgume
       end = {1, 0, p.non_finite_reason};
     }
     reward = 0.0f;
-    clear_push(state, env);
-    neutralise_row(p, state, env, row);
+    if (team.leads()) {
+      clear_push(state, env);
+    }
+    neutralise_row(team, p, state, env, row);
   }
-  publish(p, state, env, end, reward, row);
+  team.sync();
+  publish(team, p, state, env, end, reward, row);
   return outcome;
 }
 
@@ -498,9 +534,10 @@ MR_FN void begin_episode(const UpdateParams& p, const UpdateArguments& arguments
 MR_FN void observe_reset(const UpdateParams& p, const UpdateArguments& arguments,
                          const StateView& state, int env) {
   const u32 first_draw = ((u32)p.observation.dim + 3u) & ~3u;
-  observe(p.observation, p.constants, state, arguments, env, first_draw,
+  const SoloTeam team;
+  observe(team, p.observation, p.constants, state, arguments, env, first_draw,
           state.episode[kObservation]);
-  observe(p.critic, p.constants, state, arguments, env, first_draw, state.episode[kCritic]);
+  observe(team, p.critic, p.constants, state, arguments, env, first_draw, state.episode[kCritic]);
   advance_frame(state, env);
 }
 

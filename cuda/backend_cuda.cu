@@ -9,6 +9,7 @@
 #include "backend.h"
 #include "cuda_check.cuh"
 #include "gather_cuda.cuh"
+#include "update_cuda.cuh"
 
 namespace millrace {
 namespace {
@@ -148,6 +149,12 @@ int gather_async(void* stream, const Gather* gather) {
   return MR_CUDA(queue.device, launch_gather, queue.stream, *gather);
 }
 
+int update_async(void* stream, const UpdateLaunch* launch) {
+  CudaStream& queue = stream_of(stream);
+  if (const int code = use(queue.device)) return code;
+  return MR_CUDA(queue.device, launch_update, queue.stream, *launch);
+}
+
 int create_event(void* device, int is_timed, void** event) {
   CudaErrors& owner = device_of(device);
   if (const int code = use(owner)) return code;
@@ -256,6 +263,7 @@ const BackendApi kApi = {
     copy_async,
     copy_2d_async,
     gather_async,
+    update_async,
     create_event,
     destroy_event,
     record_event,

@@ -6,6 +6,7 @@
 
 #include "motion_fixture.h"
 #include "motion_generator.h"
+#include "resources.h"
 
 namespace millrace {
 namespace {
@@ -125,7 +126,7 @@ TEST(MotionClip, WrittenAndReadItIsTheSame) {
 
 // The built-in motion as a simulator with all 30 bodies would have recorded it.
 NpyArrays all_bodies(MotionRobot& robot, const MotionRobot::Order& order) {
-  SimSpec spec = sim_spec_of({{"task", "g1_motion_tracking"}}, MILLRACE_RESOURCES);
+  SimSpec spec = sim_spec_of({{"task", "g1_motion_tracking"}}, resources());
   const ModelPtr model = load_model(spec.model_path);
   spec.body_names.clear();
   for (int body = 1; body < model->nbody; ++body) {

@@ -3,6 +3,7 @@
 
 #include "motion_clip.h"
 #include "motion_fixture.h"
+#include "resources.h"
 
 namespace millrace {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 using nlohmann::json;
 
 json request(json more) {
-  more["resources_dir"] = MILLRACE_RESOURCES;
+  more["resources_dir"] = resources();
   return more;
 }
 

@@ -9,13 +9,14 @@
 
 #include "motion_robot.h"
 #include "npz.h"
+#include "resources.h"
 #include "status.h"
 #include "task.h"
 
 namespace millrace {
 
 inline MotionRobot tracking_robot() {
-  return MotionRobot(sim_spec_of({{"task", "g1_motion_tracking"}}, MILLRACE_RESOURCES));
+  return MotionRobot(sim_spec_of({{"task", "g1_motion_tracking"}}, resources()));
 }
 
 // A name of this test's own; the file is gone afterwards.

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "motion_fixture.h"
+#include "resources.h"
 
 namespace millrace {
 namespace {
@@ -65,8 +66,8 @@ TEST(MotionRobot, KnowsTheOrdersOfOtherSimulators) {
 }
 
 TEST(MotionRobot, WithoutAFreeRootThereIsNone) {
-  SimSpec spec = sim_spec_of({{"task", "g1_motion_tracking"}}, MILLRACE_RESOURCES);
-  spec.model_path = MILLRACE_RESOURCES "/models/cartpole.xml";
+  SimSpec spec = sim_spec_of({{"task", "g1_motion_tracking"}}, resources());
+  spec.model_path = resources() + "/models/cartpole.xml";
   EXPECT_THROW(MotionRobot{spec}, Failure);
 }
 

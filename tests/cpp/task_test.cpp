@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "resources.h"
 #include "status.h"
 #include "task_fixture.h"
 
@@ -87,7 +88,7 @@ TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
             "env.noise: expected a number, got \"on\"");
   EXPECT_EQ(error_of(walk_flat({{"env", {{"motion_file", "dance.npz"}}}})),
             "env.motion_file: this task follows no motion");
-  const json tracking = {{"task", "g1_motion_tracking"}, {"resources_dir", MILLRACE_RESOURCES}};
+  const json tracking = {{"task", "g1_motion_tracking"}, {"resources_dir", resources()}};
   const auto with = [&](const char* key, const json& value) {
     json config = tracking;
     config["env"][key] = value;

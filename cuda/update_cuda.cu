@@ -1,0 +1,41 @@
+#include "update_cuda.cuh"
+
+namespace millrace {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kThreads = 128;
+constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+
+// A warp as the team of one environment.
+struct WarpTeam {
+  __device__ int lane() const { return static_cast<int>(threadIdx.x) % kWarp; }
+  __device__ int size() const { return kWarp; }
+  __device__ bool leads() const { return lane() == 0; }
+  __device__ void sync() const { __syncwarp(); }
+  __device__ int minimum(int value) const { return __reduce_min_sync(kAllLanes, value); }
+};
+
+__global__ void __launch_bounds__(kThreads) update_environments(const UpdateLaunch launch) {
+  const int env = static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / kWarp);
+  if (env >= launch.num_envs) return;  // whole warps
+  const WarpTeam team;
+  const UpdateOutcome outcome =
+      update_environment(team, *launch.params, *launch.arguments, launch.state, env,
+                         launch.rows + static_cast<u64>(env) * launch.row_floats);
+  if (team.leads()) launch.outcomes[env] = outcome;
+}
+
+}  // namespace
+
+cudaError_t launch_update(cudaStream_t stream, const UpdateLaunch& launch) {
+  if (launch.num_envs == 0) return cudaSuccess;
+  cudaLaunchConfig_t config{};
+  const unsigned threads = static_cast<unsigned>(launch.num_envs) * kWarp;
+  config.gridDim = dim3((threads + kThreads - 1) / kThreads);
+  config.blockDim = dim3(kThreads);
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, update_environments, launch);
+}
+
+}  // namespace millrace

@@ -1,0 +1,233 @@
+// Tests for cpp/device_update.cpp: on every backend the update step gives the bits of the host's,
+// on real physics with everything on; and a graph gives the bits of eager launches.
+#include "device_update.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "each_backend.h"
+#include "run_fixture.h"
+#include "sim_parts.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kEnvs = 11;  // no whole number of blocks
+constexpr uint64_t kSeed = 5;
+constexpr uint64_t kTicks = 100;
+
+// A host state of its own with the shape of another.
+class Mirror {
+ public:
+  explicit Mirror(const StateView& like) : view(like) {
+    for (FieldView& field : view.episode) {
+      floats_.emplace_back(static_cast<size_t>(field.dim * kEnvs));
+      if (field.data != nullptr) field.data = floats_.back().data();
+    }
+    for (CounterView& counter : view.counter) {
+      ints_.emplace_back(kEnvs);
+      counter.data = ints_.back().data();
+    }
+  }
+
+  StateView view;
+
+ private:
+  std::vector<std::vector<float>> floats_;
+  std::vector<std::vector<int>> ints_;
+};
+
+void expect_same(const StateView& found, const StateView& expected) {
+  for (int field = 0; field < kEpisodeFieldCount; ++field) {
+    const FieldView& view = expected.episode[field];
+    if (view.data == nullptr) continue;
+    const size_t bytes = static_cast<size_t>(view.dim * kEnvs) * sizeof(float);
+    ASSERT_EQ(std::memcmp(found.episode[field].data, view.data, bytes), 0) << "field " << field;
+  }
+  for (int counter = 0; counter < kCounterFieldCount; ++counter) {
+    ASSERT_EQ(std::memcmp(found.counter[counter].data, expected.counter[counter].data,
+                          kEnvs * sizeof(int)),
+              0)
+        << "counter " << counter;
+  }
+}
+
+// Robots whose host update is the reference.
+struct Robots {
+  explicit Robots(const json& config)
+      : parts(config, kEnvs, 2, kSeed),
+        rows(static_cast<size_t>(kEnvs * parts.task->layout.width())) {
+    parts.update->start_episodes(*parts.physics, true);
+  }
+
+  const StateView& state() const { return parts.update->state(); }
+  void step(uint64_t tick) {
+    UpdateStep& update = *parts.update;
+    const int actions = kEnvs * parts.task->layout.action_dim;
+    for (int i = 0; i < actions; ++i) {
+      const RandomSource source =
+          random_source(kSeed, kStreamExploration, static_cast<u32>(i), tick);
+      update.actions()[i] = random_uniform(source, 0, -1.0f, 1.0f);
+    }
+    if (update.push_pending()) {
+      parts.physics->apply_velocity_change(update.push_mask(), update.push_velocity());
+    }
+    parts.physics->step(update.actions(), tick);
+  }
+  float penalty_scale() const { return parts.update->curriculum().scale(); }
+
+  SimParts parts;
+  std::vector<float> rows;
+};
+
+struct TaskCase {
+  std::string name;
+  json config;
+};
+
+std::vector<TaskCase> task_cases() {
+  return {
+      {"cartpole", cartpole_config()},
+      {"walk", g1_config()},
+      {"tracking", motion_config()},
+      {"expression",
+       g1_config(
+           {{"rewards",
+             {{"mine",
+               {{"weight", 2.0}, {"expr", "exp(-norm2(cmd.xy - base_lin_vel.xy) / 0.25)"}}}}}})}};
+}
+
+class DeviceUpdateTest : public testing::TestWithParam<std::string> {};
+
+MR_ON_EACH_BACKEND(DeviceUpdateTest);
+
+TEST_P(DeviceUpdateTest, EveryCarrierRowAndOutcomeHasTheBitsOfTheHost) {
+  for (const TaskCase& each : task_cases()) {
+    SCOPED_TRACE(each.name);
+    Robots robots(each.config);
+    Backend backend(backend_api(GetParam()));
+    Stream stream(backend);
+    Transfer transfer(backend);
+    const RowLayout& layout = robots.parts.task->layout;
+    const uint64_t stride = static_cast<uint64_t>(layout.row_stride());
+    Memory rows(backend, Memory::Kind::kDevice, kEnvs * stride * sizeof(float));
+    DeviceUpdate device(backend, stream, *robots.parts.task, robots.state(), kEnvs);
+    Mirror mirror(robots.state());
+    int resets = 0;
+    for (uint64_t tick = 0; tick < kTicks && !HasFailure(); ++tick) {
+      SCOPED_TRACE(tick);
+      robots.step(tick);
+      device.upload_inputs(robots.state());
+      device.set_arguments({kSeed, tick, robots.penalty_scale()});
+      device.submit(rows.floats(), stride);
+      robots.parts.update->update(tick, 0, kEnvs, robots.rows.data());
+      device.download(mirror.view);
+      expect_same(mirror.view, robots.state());
+      const std::vector<float> found = transfer.read(rows.floats(), kEnvs * stride);
+      for (int env = 0; env < kEnvs; ++env) {
+        ASSERT_EQ(std::memcmp(&found[static_cast<size_t>(env) * stride],
+                              &robots.rows[static_cast<size_t>(env * layout.width())],
+                              layout.row_bytes()),
+                  0)
+            << "row " << env;
+      }
+      for (const UpdateOutcome& outcome : device.outcomes()) EXPECT_EQ(outcome.kind, 0);
+      const int done = robots.parts.update->reset(tick, *robots.parts.physics);
+      if (done > 0) device.upload(robots.state());
+      resets += done;
+    }
+    EXPECT_TRUE(resets > 0 || each.name == "cartpole");
+  }
+}
+
+TEST_P(DeviceUpdateTest, AnActionThatIsNotFiniteIsFoundInItsEnvironment) {
+  Robots robots(g1_config());
+  Backend backend(backend_api(GetParam()));
+  Stream stream(backend);
+  const uint64_t stride = static_cast<uint64_t>(robots.parts.task->layout.row_stride());
+  Memory rows(backend, Memory::Kind::kDevice, kEnvs * stride * sizeof(float));
+  DeviceUpdate device(backend, stream, *robots.parts.task, robots.state(), kEnvs);
+  robots.step(0);
+  component(robots.state().episode[kAction], 7, 3) = std::nanf("");
+  device.upload_inputs(robots.state());
+  device.set_arguments({kSeed, 0, 1.0f});
+  device.submit(rows.floats(), stride);
+  const std::vector<UpdateOutcome> outcomes = device.outcomes();
+  for (size_t env = 0; env < kEnvs; ++env) {
+    EXPECT_EQ(outcomes[env].kind, env == 7 ? kVerdictAction : kVerdictGood) << env;
+  }
+  EXPECT_EQ(outcomes[7].term, 3);
+}
+
+// ---- graphs ----
+
+std::vector<std::string> backends_with_graphs() {
+  std::vector<std::string> names;
+  for (const std::string& name : available_backends()) {
+    if (backend_api(name).has_graphs != 0) names.push_back(name);
+  }
+  return names;
+}
+
+class GraphedUpdate : public testing::TestWithParam<std::string> {};
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GraphedUpdate);
+INSTANTIATE_TEST_SUITE_P(On, GraphedUpdate, testing::ValuesIn(backends_with_graphs()),
+                         backend_of_test);
+
+// Captured at tick 1; later the seed and the penalty scale change, which a replay must see.
+TEST_P(GraphedUpdate, ReplaysTheTickThatTheArgumentBlockSays) {
+  for (const TaskCase& each : task_cases()) {
+    SCOPED_TRACE(each.name);
+    Robots robots(each.config);
+    Backend backend(backend_api(GetParam()));
+    Stream stream(backend);
+    Transfer transfer(backend);
+    const uint64_t stride = static_cast<uint64_t>(robots.parts.task->layout.row_stride());
+    Memory eager_rows(backend, Memory::Kind::kDevice, kEnvs * stride * sizeof(float));
+    Memory graph_rows(backend, Memory::Kind::kDevice, kEnvs * stride * sizeof(float));
+    DeviceUpdate eager(backend, stream, *robots.parts.task, robots.state(), kEnvs);
+    DeviceUpdate graphed(backend, stream, *robots.parts.task, robots.state(), kEnvs);
+    Mirror eager_state(robots.state()), graph_state(robots.state());
+    std::unique_ptr<Graph> graph;
+    int replays = 0;
+    for (uint64_t tick = 0; tick < kTicks; ++tick) {
+      robots.step(tick);
+      const UpdateArguments arguments = {tick < 50 ? kSeed : kSeed + 1, tick,
+                                         tick < 70 ? 0.5f : 0.75f};
+      eager.upload_inputs(robots.state());
+      eager.set_arguments(arguments);
+      eager.submit(eager_rows.floats(), stride);
+      graphed.upload_inputs(robots.state());
+      graphed.set_arguments(arguments);
+      if (tick == 1) {
+        graph = std::make_unique<Graph>(backend, stream,
+                                        [&] { graphed.submit(graph_rows.floats(), stride); });
+      }
+      if (tick % 4 == 1 || tick % 4 == 2) {  // e g g e
+        stream.launch(*graph);
+        ++replays;
+      } else {
+        graphed.submit(graph_rows.floats(), stride);
+      }
+      eager.download(eager_state.view);
+      graphed.download(graph_state.view);
+      expect_same(graph_state.view, eager_state.view);
+      ASSERT_EQ(transfer.read(graph_rows.floats(), kEnvs * stride),
+                transfer.read(eager_rows.floats(), kEnvs * stride))
+          << tick;
+      robots.parts.update->update(tick, 0, kEnvs, robots.rows.data());
+      if (robots.parts.update->reset(tick, *robots.parts.physics) > 0) {
+        eager.upload(robots.state());
+        graphed.upload(robots.state());
+      }
+    }
+    EXPECT_EQ(replays, 50);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

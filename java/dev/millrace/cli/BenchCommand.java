@@ -17,10 +17,10 @@ import picocli.CommandLine.Option;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
-/** {@code bench physics|replay|train}: how fast this machine is, every run reported. */
+/** {@code bench physics|replay|update|train}: how fast this machine is, every run reported. */
 @Command(
     name = "bench",
-    description = "Measure physics, replay or training on this machine.",
+    description = "Measure physics, replay, update step or training on this machine.",
     mixinStandardHelpOptions = true,
     footer = {
       "",
@@ -283,6 +283,63 @@ final class BenchCommand {
       request.put("observation_dim", dims[0]).put("action_dim", dims[1]);
       request.put("critic_dim", dims[2]);
       request.put("runs", runs).put("ticks", ticks).put("counted", counted);
+    }
+  }
+
+  /** {@code bench update CONFIG}. */
+  @Command(
+      name = "update",
+      description = "The update step of a task on a device, as a graph, and on the host's workers.",
+      mixinStandardHelpOptions = true,
+      footer = {
+        "",
+        "floor_us: what the bytes of a tick take at the speed of a plain copy there.",
+        "",
+        "Example",
+        "  millrace bench update g1_walk_flat --device cuda --envs 4096"
+      })
+  static final class Update extends Bench {
+    @Mixin private ConfigOptions options;
+
+    @Option(
+        names = "--device",
+        paramLabel = "NAME",
+        defaultValue = "cpu",
+        description = "cpu or cuda (default: ${DEFAULT-VALUE}).")
+    private String device;
+
+    @Option(
+        names = "--envs",
+        paramLabel = "N",
+        defaultValue = "4096",
+        description = "Robots (default: ${DEFAULT-VALUE}).")
+    private int envs;
+
+    @Option(
+        names = "--launches",
+        paramLabel = "N",
+        defaultValue = "50",
+        description = "Launches that are timed together (default: ${DEFAULT-VALUE}).")
+    private int launches;
+
+    @Option(
+        names = "--runs",
+        paramLabel = "N",
+        defaultValue = "5",
+        description = "Runs (default: ${DEFAULT-VALUE}).")
+    private int runs;
+
+    Update(Context context) {
+      super(context, "update");
+    }
+
+    @Override
+    void request(ObjectNode request, Context context) {
+      Resolved resolved = context.load(options.config(), options.overrides());
+      ObjectNode config = Json.tree(ConfigLoader.tree(resolved.config()));
+      request.put("backend", device).put("envs", envs).put("launches", launches);
+      request.put("runs", runs);
+      request.set("config", config.put("mode", "train"));
     }
   }
 

@@ -90,6 +90,7 @@ public final class Main {
                 new CommandLine(new BenchCommand())
                     .addSubcommand(new BenchCommand.Physics(context))
                     .addSubcommand(new BenchCommand.Replay(context))
+                    .addSubcommand(new BenchCommand.Update(context))
                     .addSubcommand(new BenchCommand.Train(context)))
             .addSubcommand(new CompareCommand(context))
             .addSubcommand(

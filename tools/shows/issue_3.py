@@ -153,11 +153,11 @@ def show_7(proof):
     proof.check("asynchronous: every published row is committed", asynchronous["replay"]["published"]
                 == asynchronous["replay"]["committed"], asynchronous["replay"]["committed"])
     compared = found["compare_pipelines"]
-    worse = [row for row in compared["metrics"] if row["verdict"] == "worse"]
+    worse = [row["metric"] for row in compared["metrics"] if row["verdict"] == "worse"]
     proof.check("device_resident is not worse than cpu_pinned_double_buffer", worse == [], worse)
     for row in compared["metrics"]:
-        if row["name"] in ("env_steps_per_s", "time/tick_ms", "time/replay_ms"):
-            print(f"  {row['name']}: {row}")
+        if row["metric"] in ("env_steps_per_s", "time/tick_ms", "time/replay_ms"):
+            print(f"  {row}")
     for name in ("asynchronous", "trace_learner_bound_device_resident",
                  "trace_physics_bound_device_resident"):
         resident = found[name]["resident_bytes"]
@@ -179,7 +179,9 @@ def show_8(proof):
 
 def show_9(proof):
     """compute-sanitizer: memcheck, initcheck and racecheck on the tests that run on cuda."""
-    for tool, result in recorded(proof)["sanitizer"].items():
+    sanitizer = recorded(proof)["sanitizer"]
+    print(f"  run with {sanitizer.pop('version')}")
+    for tool, result in sanitizer.items():
         proof.check(tool, result["exit_code"] == 0
                     and all("0 errors" in line or "0 hazards" in line
                             for line in result["summary"]) and result["tests"], result)

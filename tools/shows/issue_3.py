@@ -11,8 +11,8 @@ SLOT_BYTES = 2 * 512 * 1720
 
 def recorded(proof):
     found = json.loads(RESULTS.read_text(encoding="utf-8"))
-    print(f"  {found['version']}; {found['machine']['gpu_and_driver']}; "
-          f"{found['machine']['host_cores']} host cores; {RESULTS.relative_to(ROOT)}")
+    print(f"  {found['machine']['gpu_and_driver']}; {found['machine']['host_cores']} host cores; "
+          f"{RESULTS.relative_to(ROOT)}; {found['versions']}")
     proof.check("the session that wrote it had no failure", found["failures"] == [],
                 found["failures"])
     return found
@@ -179,9 +179,7 @@ def show_8(proof):
 
 def show_9(proof):
     """compute-sanitizer: memcheck, initcheck and racecheck on the tests that run on cuda."""
-    sanitizer = recorded(proof)["sanitizer"]
-    print(f"  run with {sanitizer.pop('version')}")
-    for tool, result in sanitizer.items():
+    for tool, result in recorded(proof)["sanitizer"].items():
         proof.check(tool, result["exit_code"] == 0
                     and all("0 errors" in line or "0 hazards" in line
                             for line in result["summary"]) and result["tests"], result)

@@ -5,6 +5,9 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kThreads = 128;
+// Resident at once on a multiprocessor: 32 robots, so that 4,096 fit the card in one wave. Costs a
+// few spilled registers; with half as many robots and none the kernel took 41 us, see docs/results.
+constexpr int kResidentBlocks = 8;
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
 // A warp as the team of one environment.
@@ -16,7 +19,8 @@ struct WarpTeam {
   __device__ int minimum(int value) const { return __reduce_min_sync(kAllLanes, value); }
 };
 
-__global__ void __launch_bounds__(kThreads) update_environments(const UpdateLaunch launch) {
+__global__ void __launch_bounds__(kThreads, kResidentBlocks)
+    update_environments(const UpdateLaunch launch) {
   const int env = static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / kWarp);
   if (env >= launch.num_envs) return;  // whole warps
   const WarpTeam team;

@@ -35,7 +35,7 @@ bool Sampler::add(const SampleRange& range, bool is_newest) {
                                     " was requested while that of tick " +
                                     std::to_string(request_->range.tick) + " is outstanding");
   }
-  request_ = SampleRequest{range, is_newest, false, false};
+  request_ = SampleRequest{range, is_newest, false, 0, false};
   return true;
 }
 
@@ -67,13 +67,16 @@ bool Sampler::gather(const Ring& ring) {
   stream_.record(event_);
   std::lock_guard<std::mutex> lock(mutex_);
   request_->is_gathered = true;
+  request_->gather = ++gathers_;
   return true;
 }
 
 bool Sampler::observe(bool wait) {
+  uint64_t gather = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!request_ || !request_->is_gathered || request_->is_observed) return false;
+    gather = request_->gather;
   }
   if (wait) {
     event_.wait();
@@ -81,7 +84,8 @@ bool Sampler::observe(bool wait) {
     return false;
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  if (request_) request_->is_observed = true;  // take() may have been faster
+  // Meanwhile the learner may have taken this batch and asked for the next one.
+  if (request_ && request_->gather == gather) request_->is_observed = true;
   return true;
 }
 

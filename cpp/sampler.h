@@ -37,6 +37,7 @@ struct SampleRequest {
   SampleRange range;
   bool is_newest;  // the range is fixed when it is gathered
   bool is_gathered;
+  uint64_t gather;   // its number among all gathers, from 1; 0 before
   bool is_observed;  // complete, and the submit thread has seen it
 };
 
@@ -97,6 +98,7 @@ class Sampler {
   std::optional<SampleRequest> request_;
   int hot_ = 0;
   SampleRange taken_{0, 0, 0};
+  uint64_t gathers_ = 0;  // submit thread
 };
 
 }  // namespace millrace

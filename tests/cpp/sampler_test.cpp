@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <vector>
 
 #include "batch_layout.h"
@@ -157,6 +158,36 @@ TEST(Sampler, ARangeThatALaterCopyClaimedIsABug) {
 TEST(Sampler, AnEmptyRangeIsABug) {
   Rig rig;
   EXPECT_THROW(rig.sampler.request({1, 4, 4}), Failure);
+}
+
+// While the submit thread looks at a gather, the learner takes that batch and asks for the next.
+TEST(Sampler, WhatWasSeenOfABatchIsNotSaidOfTheNext) {
+  static std::function<void()> in_the_middle;
+  static const BackendApi api = [] {
+    BackendApi table = backend_cpu();
+    table.wait_event = [](void* event) {
+      if (in_the_middle) in_the_middle();
+      return backend_cpu().wait_event(event);
+    };
+    return table;
+  }();
+  Rig rig(api);
+  rig.publish(2);
+  rig.sampler.request({1, 0, 8});
+  rig.sampler.gather(rig.ring);
+  in_the_middle = [&] {
+    in_the_middle = nullptr;
+    rig.take(1);
+    rig.sampler.request({2, 0, 8});
+  };
+  rig.sampler.observe(true);
+  ASSERT_EQ(rig.sampler.outstanding()->range.tick, 2u);
+  EXPECT_FALSE(rig.sampler.outstanding()->is_observed);
+  rig.sampler.gather(rig.ring);
+  EXPECT_FALSE(rig.sampler.outstanding()->is_observed);
+  EXPECT_TRUE(rig.sampler.observe(false));
+  EXPECT_TRUE(rig.sampler.outstanding()->is_observed);
+  EXPECT_FALSE(rig.sampler.observe(true));  // once for each
 }
 
 }  // namespace

@@ -52,13 +52,13 @@ TEST_P(SubmitThreadTest, CommitsAndGathersWithoutACallOfTheLearner) {
     std::thread collector([&] { rig.publish(); });
     rig.replay.wait_ready(tick);
     const float* batch = rig.replay.take(tick);
+    collector.join();
     const SampleRange range = rig.replay.taken();
     for (uint64_t i = 0; i < kSamples; ++i) {
       const uint64_t row =
           read_tagged(batch + i * static_cast<uint64_t>(rig.replay.batch_stride()), kPaddedLayout);
       ASSERT_TRUE(row >= range.low && row < range.high) << row;
     }
-    collector.join();
     rig.replay.wait_settled();
     EXPECT_EQ(rig.replay.counters().committed, tick * kEnvs);
   }

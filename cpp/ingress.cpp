@@ -23,6 +23,7 @@ Ingress::Ingress(Backend& backend, RowLayout layout, int depth, uint64_t slot_ro
     : layout_(layout),
       slot_rows_(slot_rows),
       has_reader_(has_reader),
+      slots_(slots),
       doorbell_(doorbell),
       memory_(backend, slots, static_cast<uint64_t>(depth) * slot_rows * layout.row_bytes()),
       states_(static_cast<size_t>(depth)) {

@@ -70,6 +70,7 @@ class Ingress {
   uint64_t backpressure_waits() const { return backpressure_waits_.get(); }
   uint64_t backpressure_wait_ns() const { return backpressure_wait_ns_.get(); }
   uint64_t bytes() const { return memory_.bytes(); }
+  bool is_on_device() const { return slots_ == Memory::Kind::kDevice; }
   uint64_t slot_rows() const { return slot_rows_; }
   int depth() const { return static_cast<int>(states_.size()); }
 
@@ -81,6 +82,7 @@ class Ingress {
   const RowLayout layout_;
   const uint64_t slot_rows_;
   const bool has_reader_;
+  const Memory::Kind slots_;
   Doorbell& doorbell_;
   Memory memory_;
   std::vector<std::atomic<SlotState>> states_;

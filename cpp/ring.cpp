@@ -33,12 +33,13 @@ uint64_t Ring::oldest_row() const {
 void Ring::copy_slot(const PublishedSlot& slot) {
   const uint64_t width = static_cast<uint64_t>(layout_.width());
   const float* source = ingress_.slot_data(slot.slot);
+  const CopyDirection direction =
+      ingress_.is_on_device() ? CopyDirection::kDeviceToDevice : CopyDirection::kHostToDevice;
   for (uint64_t done = 0; done < slot.rows;) {
     const uint64_t at = (slot.start_row + done) % capacity_rows_;
     const uint64_t rows = std::min(slot.rows - done, capacity_rows_ - at);
-    stream_.copy_rows(CopyDirection::kHostToDevice, storage() + at * row_stride(),
-                      layout_.row_stride_bytes(), source + done * width, layout_.row_bytes(),
-                      layout_.row_bytes(), rows);
+    stream_.copy_rows(direction, storage() + at * row_stride(), layout_.row_stride_bytes(),
+                      source + done * width, layout_.row_bytes(), layout_.row_bytes(), rows);
     done += rows;
   }
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "each_backend.h"
+#include "ring.h"
 #include "run_fixture.h"
 #include "sim_parts.h"
 
@@ -160,6 +161,45 @@ TEST_P(DeviceUpdateTest, AnActionThatIsNotFiniteIsFoundInItsEnvironment) {
     EXPECT_EQ(outcomes[env].kind, env == 7 ? kVerdictAction : kVerdictGood) << env;
   }
   EXPECT_EQ(outcomes[7].term, 3);
+}
+
+// The kernel packs rows into a slot in device memory; the same slot machine takes them to the ring.
+TEST_P(DeviceUpdateTest, RowsPackedIntoDeviceSlotsReachTheRing) {
+  constexpr int kDepth = 2;
+  constexpr uint64_t kSlotRows = kEnvs, kCapacity = 3 * kEnvs + 4;
+  Robots robots(g1_config());
+  Backend backend(backend_api(GetParam()));
+  Stream stream(backend);
+  Transfer transfer(backend);
+  Doorbell doorbell;
+  const RowLayout& layout = robots.parts.task->layout;
+  const auto width = static_cast<uint64_t>(layout.width());
+  Ingress ingress(backend, layout, kDepth, kSlotRows, doorbell, false, Memory::Kind::kDevice);
+  Ring ring(backend, stream, layout, kCapacity, ingress);
+  DeviceUpdate device(backend, stream, *robots.parts.task, robots.state(), kEnvs);
+  Event packed(backend);
+  for (uint64_t tick = 0; tick < 10; ++tick) {  // round the ring, slots split at the wrap
+    SCOPED_TRACE(tick);
+    robots.step(tick);
+    device.upload_inputs(robots.state());
+    device.set_arguments({kSeed, tick, robots.penalty_scale()});
+    device.submit(ingress.claim(), width);
+    stream.record(packed);
+    packed.wait();  // rows are complete before they are published
+    ingress.publish();
+    ASSERT_EQ(ring.submit(UINT64_MAX), 1);
+    ring.wait_oldest();
+    ASSERT_EQ(ring.committed_rows(), (tick + 1) * kSlotRows);
+    robots.parts.update->update(tick, 0, kEnvs, robots.rows.data());
+    for (uint64_t env = 0; env < kSlotRows; ++env) {
+      const uint64_t at = (tick * kSlotRows + env) % kCapacity * ring.row_stride();
+      const std::vector<float> found = transfer.read(ring.storage() + at, width);
+      ASSERT_EQ(std::memcmp(found.data(), &robots.rows[env * width], layout.row_bytes()), 0) << env;
+    }
+    if (robots.parts.update->reset(tick, *robots.parts.physics) > 0) {
+      device.upload(robots.state());
+    }
+  }
 }
 
 // ---- graphs ----

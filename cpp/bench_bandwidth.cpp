@@ -27,7 +27,6 @@ class Bandwidth {
   Bandwidth(Backend& backend, const BandwidthSpec& spec)
       : spec_(spec),
         columns_(batch_columns(spec.layout, spec.batch_layout)),
-        backend_(backend),
         stream_(backend),
         begin_(backend, true),
         end_(backend, true),
@@ -156,7 +155,6 @@ class Bandwidth {
 
   const BandwidthSpec& spec_;
   const BatchColumns columns_;
-  Backend& backend_;
   Stream stream_;
   Event begin_, end_, mark_;
   Memory ring_, batch_, host_, large_;

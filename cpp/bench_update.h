@@ -1,5 +1,5 @@
-// How long the update step takes: on a backend eagerly and as a graph, on the host's workers, and at
-// least, by the bytes that it must move.
+// How long the update step takes: on a backend eagerly and as a graph, on the host's workers, and
+// at least, by the bytes that it must move.
 #pragma once
 
 #include <nlohmann/json.hpp>

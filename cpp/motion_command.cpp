@@ -50,7 +50,7 @@ json fastest_joint(const MotionClip& clip, const SimModel& model) {
 
 json root_range(const MotionClip& clip) {
   double low = HUGE_VAL, high = -HUGE_VAL;
-  const auto stride = static_cast<size_t>(3 * clip.bodies);
+  const auto stride = 3 * static_cast<size_t>(clip.bodies);
   for (size_t at = 2; at < clip.body_position.size(); at += stride) {
     low = std::min<double>(low, clip.body_position[at]);
     high = std::max<double>(high, clip.body_position[at]);

@@ -203,7 +203,8 @@ int query_event(void* event, int* is_complete) {
 }
 
 // Spins: a sleeping thread wakes later than the copy of a tick is done and then submits from a cold
-// core (10 us instead of 3), and an event that can be slept for costs 1 us more to record.
+// core, and an event that can be slept for costs more to record: bench replay --bandwidth,
+// submit_us.
 int wait_event(void* event) {
   CudaEvent& mark = event_of(event);
   if (const int code = use(mark.device)) return code;

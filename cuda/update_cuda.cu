@@ -6,7 +6,7 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kThreads = 128;
 // Resident at once on a multiprocessor: 32 robots, so that 4,096 fit the card in one wave. Costs a
-// few spilled registers; with half as many robots and none the kernel took 41 us, see docs/results.
+// few spilled registers, and was the faster choice: bench update.
 constexpr int kResidentBlocks = 8;
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 

@@ -52,6 +52,12 @@ final class BenchCommand {
     /** Adds to the request what the options say. */
     abstract void request(ObjectNode request, Context context);
 
+    /** The configuration of a bench that takes one, as a training run gets it. */
+    static ObjectNode config(ConfigOptions options, Context context) {
+      Resolved resolved = context.load(options.config(), options.overrides());
+      return Json.tree(ConfigLoader.tree(resolved.config())).put("mode", "train");
+    }
+
     @Override
     public Integer call() throws IOException {
       ObjectNode request = Json.object().put("kind", kind);
@@ -335,11 +341,9 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
-      Resolved resolved = context.load(options.config(), options.overrides());
-      ObjectNode config = Json.tree(ConfigLoader.tree(resolved.config()));
       request.put("backend", device).put("envs", envs).put("launches", launches);
       request.put("runs", runs);
-      request.set("config", config.put("mode", "train"));
+      request.set("config", config(options, context));
     }
   }
 
@@ -372,10 +376,8 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
-      Resolved resolved = context.load(options.config(), options.overrides());
-      ObjectNode config = Json.tree(ConfigLoader.tree(resolved.config()));
       request.put("ticks", ticks).put("rounds", rounds);
-      request.set("config", config.put("mode", "train"));
+      request.set("config", config(options, context));
     }
   }
 }

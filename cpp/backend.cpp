@@ -1,5 +1,6 @@
 #include "backend.h"
 
+#include <cstring>
 #include <sstream>
 
 #include "backend_plugin.h"
@@ -7,6 +8,12 @@
 namespace millrace {
 
 namespace {
+
+// Held from the first to the last call of a capture.
+std::mutex& capture_lock() {
+  static std::mutex lock;
+  return lock;
+}
 
 // Asked once: what the driver says does not change while a process lives.
 const BackendPlugin& cuda_plugin() {
@@ -52,6 +59,30 @@ uint64_t Backend::memory_free_bytes() {
   return bytes;
 }
 
+DeviceFacts Backend::facts() {
+  DeviceFacts facts{};
+  check(api_.device_facts(device_, &facts), "asking what the device is");
+  return facts;
+}
+
+MemoryCensus Backend::memory_census() {
+  MemoryCensus census{};
+  check(api_.memory_census(device_, &census), "asking for memory in use");
+  return census;
+}
+
+std::string Backend::memory_site() const {
+  std::lock_guard<std::mutex> lock(memory_mutex_);
+  return memory_site_;
+}
+
+void Backend::memory_changed(const char* file, int line) {
+  const char* name = std::strrchr(file, '/');
+  std::lock_guard<std::mutex> lock(memory_mutex_);
+  memory_site_ = std::string(name != nullptr ? name + 1 : file) + ":" + std::to_string(line);
+  memory_epoch_.fetch_add(1, std::memory_order_acq_rel);
+}
+
 void Backend::check(int result, const char* what, Code code) const {
   if (result == 0) return;
   BackendError error{"", "", 0, ""};
@@ -61,8 +92,8 @@ void Backend::check(int result, const char* what, Code code) const {
                           error.meaning);
 }
 
-Memory::Memory(Backend& backend, Kind kind, uint64_t bytes)
-    : backend_(backend), kind_(kind), bytes_(bytes) {
+Memory::Memory(Backend& backend, Kind kind, uint64_t bytes, const char* file, int line)
+    : backend_(backend), kind_(kind), bytes_(bytes), file_(file), line_(line) {
   const BackendApi& api = backend.api();
   if (kind == Kind::kDevice) {
     backend.check(api.allocate_device(backend.device(), bytes, &memory_),
@@ -71,11 +102,13 @@ Memory::Memory(Backend& backend, Kind kind, uint64_t bytes)
     backend.check(api.allocate_host(backend.device(), bytes, &memory_),
                   "allocating pinned host memory", Code::kResource);
   }
+  backend.memory_changed(file, line);
 }
 
 Memory::~Memory() {
   const BackendApi& api = backend_.api();
   (kind_ == Kind::kDevice ? api.free_device : api.free_host)(backend_.device(), memory_);
+  backend_.memory_changed(file_, line_);
 }
 
 Event::Event(Backend& backend, bool is_timed) : backend_(backend) {
@@ -108,15 +141,26 @@ Graph::Graph(Backend& backend, Stream& stream, const std::function<void()>& body
     throw Failure(Code::kUnavailable, std::string("the ") + api.name + " backend has no graphs");
   }
   stream.assert_submit_thread();
-  backend.check(api.begin_capture(stream.stream_), "beginning a capture");
+  std::lock_guard<std::mutex> lock(capture_lock());
   try {
-    body();
+    backend.check(api.begin_capture(stream.stream_), "beginning a capture");
+    stream.is_capturing_ = true;
+    try {
+      body();
+    } catch (...) {
+      // The stream leaves capture mode whatever happened; the body's error is the one that counts.
+      stream.is_capturing_ = false;
+      if (api.end_capture(stream.stream_, &graph_, &nodes_) == 0) {
+        api.destroy_graph(backend.device(), graph_);
+      }
+      throw;
+    }
+    stream.is_capturing_ = false;
+    backend.check(api.end_capture(stream.stream_, &graph_, &nodes_), "ending a capture");
   } catch (...) {
-    // The stream leaves capture mode whatever happened; the body's error is the one that counts.
-    if (api.end_capture(stream.stream_, &graph_) == 0) api.destroy_graph(backend.device(), graph_);
+    api.forget_error(backend.device());
     throw;
   }
-  backend.check(api.end_capture(stream.stream_, &graph_), "ending a capture");
 }
 
 Graph::~Graph() { backend_.api().destroy_graph(backend_.device(), graph_); }
@@ -136,27 +180,36 @@ void Stream::assert_submit_thread() {
   throw Failure(Code::kBug, message.str());
 }
 
+void Stream::submitted(int result, const char* what) {
+  backend_.check(result, what);
+  if (!is_capturing_) return;
+  int is_valid = 0;
+  backend_.check(backend_.api().capture_status(stream_, &is_valid), "asking for a capture's state");
+  if (is_valid != 0) return;
+  throw Failure(Code::kDevice, std::string(what) + " broke the capture it was part of");
+}
+
 void Stream::copy_rows(CopyDirection direction, void* to, uint64_t to_pitch_bytes, const void* from,
                        uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows) {
   assert_submit_thread();
-  backend_.check(backend_.api().copy_2d_async(stream_, direction, to, to_pitch_bytes, from,
-                                              from_pitch_bytes, row_bytes, rows),
-                 "copying rows");
+  submitted(backend_.api().copy_2d_async(stream_, direction, to, to_pitch_bytes, from,
+                                         from_pitch_bytes, row_bytes, rows),
+            "copying rows");
 }
 
 void Stream::gather(const Gather& gather) {
   assert_submit_thread();
-  backend_.check(backend_.api().gather_async(stream_, &gather), "gathering rows");
+  submitted(backend_.api().gather_async(stream_, &gather), "gathering rows");
 }
 
 void Stream::update(const UpdateLaunch& launch) {
   assert_submit_thread();
-  backend_.check(backend_.api().update_async(stream_, &launch), "updating the environments");
+  submitted(backend_.api().update_async(stream_, &launch), "updating the environments");
 }
 
 void Stream::copy(CopyDirection direction, void* to, const void* from, uint64_t bytes) {
   assert_submit_thread();
-  backend_.check(backend_.api().copy_async(stream_, direction, to, from, bytes), "copying");
+  submitted(backend_.api().copy_async(stream_, direction, to, from, bytes), "copying");
 }
 
 void Stream::launch(const Graph& graph) {
@@ -166,7 +219,12 @@ void Stream::launch(const Graph& graph) {
 
 void Stream::record(Event& event) {
   assert_submit_thread();
-  backend_.check(backend_.api().record_event(stream_, event.event_), "recording an event");
+  submitted(backend_.api().record_event(stream_, event.event_), "recording an event");
+}
+
+void Stream::wait(const Event& event) {
+  assert_submit_thread();
+  submitted(backend_.api().stream_wait_event(stream_, event.event_), "waiting for another stream");
 }
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,7 +22,7 @@ namespace millrace {
 
 struct UpdateLaunch;  // update_launch.h
 
-constexpr uint32_t kBackendApiVersion = 3;
+constexpr uint32_t kBackendApiVersion = 4;
 
 // All four are static texts or codes of the device's own library.
 struct BackendError {
@@ -34,16 +35,38 @@ struct BackendError {
 // Which way a copy goes; a device that is not told must find out from the addresses.
 enum class CopyDirection : int { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 
+// What a device and its driver are. Versions are 1000 * major + 10 * minor; 0 without a driver.
+struct DeviceFacts {
+  int driver_version, runtime_version;
+  int is_profiled;  // a profiler is loaded into this process
+  int is_shared;    // contexts of several processes run on the device together
+};
+
+// Memory of the device that was not asked for through this table, beside the total.
+struct MemoryCensus {
+  uint64_t device_used_bytes;                       // of every process
+  uint64_t graph_used_bytes, graph_reserved_bytes;  // by nodes of graphs that allocate
+  uint64_t pool_used_bytes, pool_reserved_bytes;    // by allocations in stream order
+};
+
+// What a graph consists of.
+struct GraphNodes {
+  uint64_t kernels, copies, allocations, others;
+};
+
 struct BackendApi {
   uint32_t api_version;  // first, for ever: a reader of another version looks no further
   const char* name;
   int is_host_memory;  // the host can address device memory
-  int has_graphs;      // else the four functions of graphs are null
+  int has_graphs;      // else the five functions of graphs are null
 
   int (*open)(void** device);
   void (*close)(void* device);
   // The first error of the device; of a null device: why it could not be opened.
   void (*last_error)(void* device, BackendError* error);
+  // Whoever calls has dealt with the device's first error: the next failure is the first again.
+  void (*forget_error)(void* device);
+  int (*device_facts)(void* device, DeviceFacts* facts);
 
   // Zeroed; device memory is aligned to 256 bytes, pinned host memory to 64.
   int (*allocate_device)(void* device, uint64_t bytes, void** memory);
@@ -51,6 +74,7 @@ struct BackendApi {
   int (*allocate_host)(void* device, uint64_t bytes, void** memory);
   void (*free_host)(void* device, void* memory);
   int (*memory_free_bytes)(void* device, uint64_t* bytes);
+  int (*memory_census)(void* device, MemoryCensus* census);
 
   int (*create_stream)(void* device, void** stream);
   void (*destroy_stream)(void* device, void* stream);
@@ -67,13 +91,17 @@ struct BackendApi {
   int (*record_event)(void* stream, void* event);
   int (*query_event)(void* event, int* is_complete);
   int (*wait_event)(void* event);  // blocks the calling thread
+  // Later work of the stream starts once the event, of any stream of the device, is complete.
+  int (*stream_wait_event)(void* stream, void* event);
   // Device time between two timed events that are complete; recorded on streams of one device.
   int (*elapsed_ns)(void* begin, void* end, double* ns);
 
   // Between begin and end the work that the calling thread submits to the stream is recorded, not
-  // run.
+  // run. A capture that broke a rule says so by capture_status (is_valid 0) and by end_capture,
+  // which always ends it, whatever it returns.
   int (*begin_capture)(void* stream);
-  int (*end_capture)(void* stream, void** graph);
+  int (*capture_status)(void* stream, int* is_valid);
+  int (*end_capture)(void* stream, void** graph, GraphNodes* nodes);
   int (*launch_graph)(void* stream, void* graph);
   void (*destroy_graph)(void* device, void* graph);
 };
@@ -109,19 +137,32 @@ class Backend {
   void* device() const { return device_; }
   bool is_host_memory() const { return api_.is_host_memory != 0; }
   uint64_t memory_free_bytes();
+  DeviceFacts facts();
+  MemoryCensus memory_census();
+  // Counts the blocks of memory of this device that were allocated or freed by Memory; the site is
+  // the last one's. A graph holds addresses: whoever replays one compares.
+  uint64_t memory_epoch() const { return memory_epoch_.load(std::memory_order_acquire); }
+  std::string memory_site() const;
   // Throws a Failure with last_error() when result is not 0.
   void check(int result, const char* what, Code code = Code::kDevice) const;
 
  private:
+  friend class Memory;
+  void memory_changed(const char* file, int line);
+
   const BackendApi& api_;
   void* device_ = nullptr;
+  std::atomic<uint64_t> memory_epoch_{0};
+  mutable std::mutex memory_mutex_;
+  std::string memory_site_ = "none";
 };
 
 // Memory of one backend, freed with the object.
 class Memory {
  public:
   enum class Kind { kDevice, kPinnedHost };
-  Memory(Backend& backend, Kind kind, uint64_t bytes);
+  Memory(Backend& backend, Kind kind, uint64_t bytes, const char* file = __builtin_FILE(),
+         int line = __builtin_LINE());
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -133,6 +174,8 @@ class Memory {
   Backend& backend_;
   const Kind kind_;
   const uint64_t bytes_;
+  const char* const file_;
+  const int line_;
   void* memory_ = nullptr;
 };
 
@@ -156,8 +199,9 @@ class Event {
 
 class Stream;
 
-// Recorded work of one stream, to be launched any number of times. Throws kUnavailable on a backend
-// without graphs.
+// Recorded work of one stream, to be launched any number of times. Captures are made one at a time
+// in a process, and each is a transaction: one that fails throws, naming the op that broke it, and
+// leaves neither a graph nor an error behind. Throws kUnavailable on a backend without graphs.
 class Graph {
  public:
   Graph(Backend& backend, Stream& stream, const std::function<void()>& body);
@@ -165,10 +209,13 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
+  const GraphNodes& nodes() const { return nodes_; }
+
  private:
   friend class Stream;
   Backend& backend_;
   void* graph_ = nullptr;
+  GraphNodes nodes_ = {};
 };
 
 // An in-order queue. The first thread that submits is its submit thread; another one that tries is
@@ -186,15 +233,19 @@ class Stream {
   void update(const UpdateLaunch& launch);
   void copy(CopyDirection direction, void* to, const void* from, uint64_t bytes);
   void record(Event& event);
+  void wait(const Event& event);  // the stream waits, not the caller
   void launch(const Graph& graph);
 
  private:
   friend class Graph;
   void assert_submit_thread();
+  // Of a submission: its failure, or that it broke the capture it belongs to.
+  void submitted(int result, const char* what);
 
   Backend& backend_;
   void* stream_ = nullptr;
   std::atomic<std::thread::id> submit_thread_{};
+  bool is_capturing_ = false;
 };
 
 }  // namespace millrace

@@ -39,6 +39,13 @@ void last_error(void* device, BackendError* error) {
   *error = {"calloc", "backend_cpu.cpp", code, std::strerror(code)};
 }
 
+void forget_error(void* device) { static_cast<CpuDevice*>(device)->failed_code = 0; }
+
+int device_facts(void*, DeviceFacts* facts) {
+  *facts = {};
+  return 0;
+}
+
 // calloc, not a cleared aligned block: large memory then stays untouched (not resident) until rows
 // arrive. The block's own address stands before the aligned one.
 int allocate(void* device, uint64_t alignment, uint64_t bytes, void** memory) {
@@ -68,6 +75,12 @@ void free_memory(void*, void* memory) {
 
 int memory_free_bytes(void*, uint64_t* bytes) {
   *bytes = available_host_memory().bytes;
+  return 0;
+}
+
+// What others use of the host's memory moves all the time and says nothing here.
+int memory_census(void*, MemoryCensus* census) {
+  *census = {};
   return 0;
 }
 
@@ -110,9 +123,7 @@ int gather_async(void*, const Gather* gather) {
 
 int update_async(void*, const UpdateLaunch* launch) {
   for (int env = 0; env < launch->num_envs; ++env) {
-    float* row = launch->rows + static_cast<u64>(env) * launch->row_floats;
-    launch->outcomes[env] = update_environment(SoloTeam(), *launch->params, *launch->arguments,
-                                               launch->state, env, row);
+    update_robot(SoloTeam(), *launch, env);
   }
   return 0;
 }
@@ -142,6 +153,9 @@ int wait_event(void* event) {
   return query_event(event, &is_complete);
 }
 
+// The other stream's work has run, too.
+int stream_wait_event(void*, void*) { return 0; }
+
 int elapsed_ns(void* begin, void* end, double* ns) {
   *ns = static_cast<double>(static_cast<CpuEvent*>(end)->recorded_ns -
                             static_cast<CpuEvent*>(begin)->recorded_ns);
@@ -159,11 +173,14 @@ const BackendApi& backend_cpu() {
       open_device,
       close_device,
       last_error,
+      forget_error,
+      device_facts,
       allocate_device,
       free_memory,
       allocate_host,
       free_memory,
       memory_free_bytes,
+      memory_census,
       create_stream,
       destroy_stream,
       copy_async,
@@ -175,7 +192,9 @@ const BackendApi& backend_cpu() {
       record_event,
       query_event,
       wait_event,
+      stream_wait_event,
       elapsed_ns,
+      nullptr,
       nullptr,
       nullptr,
       nullptr,

@@ -92,9 +92,10 @@ class UpdateBench {
       parts_.update->update(tick_, begin, end, host_rows_.data());
     });
   }
-  void submit() { device_->submit(rows_.floats(), stride_); }
+  void submit() { device_->submit(); }
   void set_arguments() {
-    device_->set_arguments({plan_.seed, tick_++, parts_.update->curriculum().scale()});
+    device_->set_block({plan_.seed, tick_++, parts_.update->curriculum().scale()}, rows_.floats(),
+                       stride_);
   }
 
   double per_launch_us(const std::function<void()>& launch) {

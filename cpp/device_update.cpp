@@ -1,6 +1,7 @@
 #include "device_update.h"
 
 #include <cstring>
+#include <string>
 
 #include "status.h"
 
@@ -28,10 +29,12 @@ DeviceUpdate::DeviceUpdate(Backend& backend, Stream& stream, const Task& task,
       stream_(stream),
       num_envs_(num_envs),
       settled_(backend),
-      arguments_(backend, Memory::Kind::kDevice, sizeof(UpdateArguments)),
+      block_(backend, Memory::Kind::kDevice, sizeof(UpdateBlock)),
       outcomes_(backend, Memory::Kind::kDevice,
                 static_cast<uint64_t>(num_envs) * sizeof(UpdateOutcome)),
-      staging_(backend, Memory::Kind::kPinnedHost, 2 * sizeof(UpdateArguments)) {
+      echo_(backend, Memory::Kind::kDevice, sizeof(u64)),
+      staging_(backend, Memory::Kind::kPinnedHost, 2 * sizeof(UpdateBlock)),
+      staged_params_(backend, Memory::Kind::kPinnedHost, sizeof(UpdateParams)) {
   for (std::unique_ptr<Event>& event : staged_) {
     event = std::make_unique<Event>(backend);
     stream.record(*event);
@@ -61,7 +64,8 @@ DeviceUpdate::DeviceUpdate(Backend& backend, Stream& stream, const Task& task,
   motion.body_angular_velocity = floats(motion.body_angular_velocity, 3 * bodies);
   motion.clip_end = static_cast<const int*>(copied(motion.clip_end, frames * sizeof(int)));
   launch_.params = static_cast<const UpdateParams*>(copied(&task.params, sizeof(task.params)));
-  launch_.arguments = reinterpret_cast<const UpdateArguments*>(arguments_.floats());
+  launch_.block = reinterpret_cast<const UpdateBlock*>(block_.floats());
+  launch_.echo = reinterpret_cast<u64*>(echo_.floats());
   launch_.outcomes = reinterpret_cast<UpdateOutcome*>(outcomes_.floats());
   launch_.num_envs = num_envs;
   settle();
@@ -116,27 +120,35 @@ void DeviceUpdate::upload_inputs(const StateView& host) {
   copy(CopyDirection::kHostToDevice, launch_.state.episode[kAction], host.episode[kAction]);
 }
 
-void DeviceUpdate::set_arguments(const UpdateArguments& arguments) {
+void DeviceUpdate::set_block(const UpdateArguments& arguments, float* rows, uint64_t row_floats) {
   Event& free_again = *staged_[next_block_];
   free_again.wait();
   char* block = reinterpret_cast<char*>(staging_.floats()) +
-                static_cast<size_t>(next_block_) * sizeof(UpdateArguments);
-  std::memcpy(block, &arguments, sizeof(arguments));
-  stream_.copy(CopyDirection::kHostToDevice, arguments_.floats(), block, sizeof(arguments));
+                static_cast<size_t>(next_block_) * sizeof(UpdateBlock);
+  const UpdateBlock next = {arguments, rows, row_floats, ++version_};
+  std::memcpy(block, &next, sizeof(next));
+  stream_.copy(CopyDirection::kHostToDevice, block_.floats(), block, sizeof(next));
   stream_.record(free_again);
   next_block_ = 1 - next_block_;
 }
 
-void DeviceUpdate::submit(float* rows, uint64_t row_floats) {
-  launch_.rows = rows;
-  launch_.row_floats = row_floats;
-  stream_.update(launch_);
+void DeviceUpdate::set_params(const UpdateParams& params) {
+  settle();  // the staged ones may be on their way
+  std::memcpy(staged_params_.floats(), &params, sizeof(params));
+  stream_.copy(CopyDirection::kHostToDevice, const_cast<UpdateParams*>(launch_.params),
+               staged_params_.floats(), sizeof(params));
 }
+
+void DeviceUpdate::submit() { stream_.update(launch_); }
 
 std::vector<UpdateOutcome> DeviceUpdate::outcomes() const {
   std::vector<UpdateOutcome> found(static_cast<size_t>(num_envs_));
+  u64 echo = 0;
   stream_.copy(CopyDirection::kDeviceToHost, found.data(), outcomes_.floats(), outcomes_.bytes());
+  stream_.copy(CopyDirection::kDeviceToHost, &echo, echo_.floats(), sizeof(echo));
   settle();
+  MR_CHECK(echo == version_, "the update step read argument block " + std::to_string(echo) +
+                                 ", not " + std::to_string(version_));
   return found;
 }
 

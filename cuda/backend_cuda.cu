@@ -1,10 +1,12 @@
 // The CUDA plug-in: the first device of the CUDA runtime as a BackendApi. Everything but
 // millrace_backend() is hidden; the runtime is linked statically, so that a driver is all it needs.
 #include <cuda_runtime.h>
+#include <link.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "backend.h"
 #include "cuda_check.cuh"
@@ -16,6 +18,8 @@ namespace {
 
 constexpr int kDeviceIndex = 0;
 constexpr int kOldestMajor = 8;  // the kernels are compiled for sm_80 and later
+// cudaDevAttrMpsEnabled, which older toolkits do not name.
+constexpr auto kSharingAttribute = static_cast<cudaDeviceAttr>(133);
 
 // The handle of a device is its error cell: it has no other state.
 CudaErrors& device_of(void* device) { return *static_cast<CudaErrors*>(device); }
@@ -64,6 +68,31 @@ void last_error(void* device, BackendError* error) {
   *error = (device == nullptr ? open_errors() : device_of(device)).first();
 }
 
+void forget_error(void* device) {
+  device_of(device).forget();
+  cudaGetLastError();
+}
+
+// A profiler comes as a library that the driver or the linker put into this process.
+int is_profiler(dl_phdr_info* library, size_t, void*) {
+  const char* path = library->dlpi_name;
+  return path != nullptr && (std::strstr(path, "libcupti") != nullptr ||
+                             std::strstr(path, "libToolsInjection") != nullptr);
+}
+
+int device_facts(void* device, DeviceFacts* facts) {
+  CudaErrors& owner = device_of(device);
+  if (const int code = use(owner)) return code;
+  if (const int code = MR_CUDA(owner, cudaDriverGetVersion, &facts->driver_version)) return code;
+  if (const int code = MR_CUDA(owner, cudaRuntimeGetVersion, &facts->runtime_version)) return code;
+  if (const int code = MR_CUDA(owner, cudaDeviceGetAttribute, &facts->is_shared, kSharingAttribute,
+                               kDeviceIndex)) {
+    return code;
+  }
+  facts->is_profiled = dl_iterate_phdr(is_profiler, nullptr) != 0 ? 1 : 0;
+  return 0;
+}
+
 int allocate_device(void* device, uint64_t bytes, void** memory) {
   CudaErrors& owner = device_of(device);
   if (const int code = use(owner)) return code;
@@ -107,6 +136,32 @@ int memory_free_bytes(void* device, uint64_t* bytes) {
   const int code = MR_CUDA(owner, cudaMemGetInfo, &free_bytes, &all_bytes);
   *bytes = free_bytes;
   return code;
+}
+
+int memory_census(void* device, MemoryCensus* census) {
+  CudaErrors& owner = device_of(device);
+  if (const int code = use(owner)) return code;
+  size_t free_bytes = 0, all_bytes = 0;
+  if (const int code = MR_CUDA(owner, cudaMemGetInfo, &free_bytes, &all_bytes)) return code;
+  census->device_used_bytes = all_bytes - free_bytes;
+  if (const int code = MR_CUDA(owner, cudaDeviceGetGraphMemAttribute, kDeviceIndex,
+                               cudaGraphMemAttrUsedMemCurrent, &census->graph_used_bytes)) {
+    return code;
+  }
+  if (const int code = MR_CUDA(owner, cudaDeviceGetGraphMemAttribute, kDeviceIndex,
+                               cudaGraphMemAttrReservedMemCurrent, &census->graph_reserved_bytes)) {
+    return code;
+  }
+  cudaMemPool_t pool = nullptr;
+  if (const int code = MR_CUDA(owner, cudaDeviceGetDefaultMemPool, &pool, kDeviceIndex)) {
+    return code;
+  }
+  if (const int code = MR_CUDA(owner, cudaMemPoolGetAttribute, pool, cudaMemPoolAttrUsedMemCurrent,
+                               &census->pool_used_bytes)) {
+    return code;
+  }
+  return MR_CUDA(owner, cudaMemPoolGetAttribute, pool, cudaMemPoolAttrReservedMemCurrent,
+                 &census->pool_reserved_bytes);
 }
 
 int create_stream(void* device, void** stream) {
@@ -211,6 +266,12 @@ int wait_event(void* event) {
   return MR_CUDA(mark.device, cudaEventSynchronize, mark.event);
 }
 
+int stream_wait_event(void* stream, void* event) {
+  CudaStream& queue = stream_of(stream);
+  if (const int code = use(queue.device)) return code;
+  return MR_CUDA(queue.device, cudaStreamWaitEvent, queue.stream, event_of(event).event, 0);
+}
+
 int elapsed_ns(void* begin, void* end, double* ns) {
   CudaEvent& first = event_of(begin);
   if (const int code = use(first.device)) return code;
@@ -228,7 +289,47 @@ int begin_capture(void* stream) {
                  cudaStreamCaptureModeThreadLocal);
 }
 
-int end_capture(void* stream, void** graph) {
+int capture_status(void* stream, int* is_valid) {
+  CudaStream& queue = stream_of(stream);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const int code = MR_CUDA(queue.device, cudaStreamIsCapturing, queue.stream, &status);
+  *is_valid = status == cudaStreamCaptureStatusActive;
+  return code;
+}
+
+int count_nodes(CudaErrors& errors, cudaGraph_t graph, GraphNodes* nodes) {
+  size_t count = 0;
+  if (const int code = MR_CUDA(errors, cudaGraphGetNodes, graph, nullptr, &count)) return code;
+  std::vector<cudaGraphNode_t> all(count);
+  if (const int code = MR_CUDA(errors, cudaGraphGetNodes, graph, all.data(), &count)) return code;
+  *nodes = {};
+  for (cudaGraphNode_t node : all) {
+    cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    if (const int code = MR_CUDA(errors, cudaGraphNodeGetType, node, &type)) return code;
+    if (type == cudaGraphNodeTypeKernel) {
+      ++nodes->kernels;
+    } else if (type == cudaGraphNodeTypeMemcpy) {
+      ++nodes->copies;
+    } else if (type == cudaGraphNodeTypeMemAlloc || type == cudaGraphNodeTypeMemFree) {
+      ++nodes->allocations;
+    } else {
+      ++nodes->others;
+    }
+  }
+  return 0;
+}
+
+// The upload is made here and not in the first replay, which a tick waits for.
+int instantiate(CudaStream& queue, cudaGraph_t recorded, cudaGraphExec_t* executable) {
+  if (const int code = MR_CUDA(queue.device, cudaGraphInstantiate, executable, recorded, 0)) {
+    return code;
+  }
+  const int code = MR_CUDA(queue.device, cudaGraphUpload, *executable, queue.stream);
+  if (code != 0) cudaGraphExecDestroy(*executable);
+  return code;
+}
+
+int end_capture(void* stream, void** graph, GraphNodes* nodes) {
   CudaStream& queue = stream_of(stream);
   if (const int code = use(queue.device)) return code;
   cudaGraph_t recorded = nullptr;
@@ -236,7 +337,8 @@ int end_capture(void* stream, void** graph) {
     return code;
   }
   cudaGraphExec_t executable = nullptr;
-  const int code = MR_CUDA(queue.device, cudaGraphInstantiate, &executable, recorded, 0);
+  int code = count_nodes(queue.device, recorded, nodes);
+  if (code == 0) code = instantiate(queue, recorded, &executable);
   cudaGraphDestroy(recorded);
   if (code == 0) *graph = executable;
   return code;
@@ -261,11 +363,14 @@ const BackendApi kApi = {
     open_device,
     close_device,
     last_error,
+    forget_error,
+    device_facts,
     allocate_device,
     free_device,
     allocate_host,
     free_host,
     memory_free_bytes,
+    memory_census,
     create_stream,
     destroy_stream,
     copy_async,
@@ -277,8 +382,10 @@ const BackendApi kApi = {
     record_event,
     query_event,
     wait_event,
+    stream_wait_event,
     elapsed_ns,
     begin_capture,
+    capture_status,
     end_capture,
     launch_graph,
     destroy_graph,

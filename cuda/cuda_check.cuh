@@ -1,6 +1,6 @@
 // What a call of the CUDA runtime that failed leaves behind: operation, place, code and meaning.
-// The first failure of a device is kept for good; what follows is usually its echo. Any thread may
-// call anything here.
+// The first failure of a device is kept until it is dealt with; what follows is usually its echo.
+// Any thread may call anything here.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,6 +24,11 @@ class CudaErrors {
     return static_cast<int>(code);
   }
 
+  void forget() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    first_ = kNone;
+  }
+
   BackendError first() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return first_;
@@ -31,7 +36,8 @@ class CudaErrors {
 
  private:
   mutable std::mutex mutex_;
-  BackendError first_{"none", "none", 0, "no error"};
+  static constexpr BackendError kNone{"none", "none", 0, "no error"};
+  BackendError first_ = kNone;
 };
 
 #define MR_TEXT(x) #x

@@ -23,11 +23,7 @@ __global__ void __launch_bounds__(kThreads, kResidentBlocks)
     update_environments(const UpdateLaunch launch) {
   const int env = static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / kWarp);
   if (env >= launch.num_envs) return;  // whole warps
-  const WarpTeam team;
-  const UpdateOutcome outcome =
-      update_environment(team, *launch.params, *launch.arguments, launch.state, env,
-                         launch.rows + static_cast<u64>(env) * launch.row_floats);
-  if (team.leads()) launch.outcomes[env] = outcome;
+  update_robot(WarpTeam(), launch, env);
 }
 
 }  // namespace

@@ -122,8 +122,8 @@ TEST_P(DeviceUpdateTest, EveryCarrierRowAndOutcomeHasTheBitsOfTheHost) {
       SCOPED_TRACE(tick);
       robots.step(tick);
       device.upload_inputs(robots.state());
-      device.set_arguments({kSeed, tick, robots.penalty_scale()});
-      device.submit(rows.floats(), stride);
+      device.set_block({kSeed, tick, robots.penalty_scale()}, rows.floats(), stride);
+      device.submit();
       robots.parts.update->update(tick, 0, kEnvs, robots.rows.data());
       device.download(mirror.view);
       expect_same(mirror.view, robots.state());
@@ -154,8 +154,8 @@ TEST_P(DeviceUpdateTest, AnActionThatIsNotFiniteIsFoundInItsEnvironment) {
   robots.step(0);
   component(robots.state().episode[kAction], 7, 3) = std::nanf("");
   device.upload_inputs(robots.state());
-  device.set_arguments({kSeed, 0, 1.0f});
-  device.submit(rows.floats(), stride);
+  device.set_block({kSeed, 0, 1.0f}, rows.floats(), stride);
+  device.submit();
   const std::vector<UpdateOutcome> outcomes = device.outcomes();
   for (size_t env = 0; env < kEnvs; ++env) {
     EXPECT_EQ(outcomes[env].kind, env == 7 ? kVerdictAction : kVerdictGood) << env;
@@ -182,8 +182,8 @@ TEST_P(DeviceUpdateTest, RowsPackedIntoDeviceSlotsReachTheRing) {
     SCOPED_TRACE(tick);
     robots.step(tick);
     device.upload_inputs(robots.state());
-    device.set_arguments({kSeed, tick, robots.penalty_scale()});
-    device.submit(ingress.claim(), width);
+    device.set_block({kSeed, tick, robots.penalty_scale()}, ingress.claim(), width);
+    device.submit();
     stream.record(packed);
     packed.wait();  // rows are complete before they are published
     ingress.publish();
@@ -239,19 +239,18 @@ TEST_P(GraphedUpdate, ReplaysTheTickThatTheArgumentBlockSays) {
       const UpdateArguments arguments = {tick < 50 ? kSeed : kSeed + 1, tick,
                                          tick < 70 ? 0.5f : 0.75f};
       eager.upload_inputs(robots.state());
-      eager.set_arguments(arguments);
-      eager.submit(eager_rows.floats(), stride);
+      eager.set_block(arguments, eager_rows.floats(), stride);
+      eager.submit();
       graphed.upload_inputs(robots.state());
-      graphed.set_arguments(arguments);
+      graphed.set_block(arguments, graph_rows.floats(), stride);
       if (tick == 1) {
-        graph = std::make_unique<Graph>(backend, stream,
-                                        [&] { graphed.submit(graph_rows.floats(), stride); });
+        graph = std::make_unique<Graph>(backend, stream, [&] { graphed.submit(); });
       }
       if (tick % 4 == 1 || tick % 4 == 2) {  // e g g e
         stream.launch(*graph);
         ++replays;
       } else {
-        graphed.submit(graph_rows.floats(), stride);
+        graphed.submit();
       }
       eager.download(eager_state.view);
       graphed.download(graph_state.view);

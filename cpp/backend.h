@@ -143,6 +143,7 @@ class Backend {
   // the last one's. A graph holds addresses: whoever replays one compares.
   uint64_t memory_epoch() const { return memory_epoch_.load(std::memory_order_acquire); }
   std::string memory_site() const;
+  void forget_error() { api_.forget_error(device_); }
   // Throws a Failure with last_error() when result is not 0.
   void check(int result, const char* what, Code code = Code::kDevice) const;
 

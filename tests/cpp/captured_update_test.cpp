@@ -54,32 +54,6 @@ struct Robots {
   std::vector<float> rows;
 };
 
-// The same step on the host, by the same source.
-class TickOnHost {
- public:
-  TickOnHost(const Task& task, const StateView& host)
-      : params_(task.params),
-        row_floats_(static_cast<uint64_t>(task.layout.row_stride())),
-        result_(host, kEnvs, row_floats_) {}
-
-  void set_params(const UpdateParams& params) { params_ = params; }
-  void upload(const StateView& host) { result_.state.assign(host); }
-  const TickResult& run(const UpdateArguments& arguments, const StateView& inputs) {
-    result_.state.assign_inputs(inputs);
-    for (int env = 0; env < kEnvs; ++env) {
-      float* row = &result_.rows[static_cast<size_t>(env) * row_floats_];
-      result_.outcomes[static_cast<size_t>(env)] =
-          update_environment(SoloTeam(), params_, arguments, result_.state.view, env, row);
-    }
-    return result_;
-  }
-
- private:
-  UpdateParams params_;
-  const uint64_t row_floats_;
-  TickResult result_;
-};
-
 // Behind the capture: the seed, the penalty scale, and command range, noise and push.
 UpdateArguments arguments_of(uint64_t tick, float penalty_scale) {
   return {tick < 300 ? kSeed : kSeed + 1, tick, tick < 500 ? penalty_scale : 0.75f};
@@ -100,10 +74,9 @@ void run_task(const std::string& backend_name, const json& config) {
   const Task& task = *robots.parts.task;
   Backend backend(graph_backend_api(backend_name));
   Stream stream(backend);
-  TickOnHost host(task, robots.state());
+  TickOnHost host(task, robots.state(), kEnvs);
   TickOnDevice eager(backend, stream, task, robots.state(), kEnvs, GraphPolicy::kOff);
   TickOnDevice graph(backend, stream, task, robots.state(), kEnvs, GraphPolicy::kOn);
-  host.upload(robots.state());
   for (uint64_t tick = 0; tick < kTicks; ++tick) {
     SCOPED_TRACE(tick);
     robots.step(tick);
@@ -114,7 +87,8 @@ void run_task(const std::string& backend_name, const json& config) {
       graph.update().set_params(changed);
     }
     const UpdateArguments arguments = arguments_of(tick, robots.parts.update->curriculum().scale());
-    const bool is_direct = tick >= 100 && tick < 200 && (tick % 4 == 0 || tick % 4 == 3);  // e g g e
+    const bool is_direct =
+        tick >= 100 && tick < 200 && (tick % 4 == 0 || tick % 4 == 3);  // e g g e
     const TickResult& expected = host.run(arguments, robots.state());
     ASSERT_EQ(expected.difference_from(eager.run(arguments, robots.state())), "");
     ASSERT_EQ(expected.difference_from(graph.run(arguments, robots.state(), is_direct)), "");

@@ -22,16 +22,25 @@ class FakeCudaMemory {
   FakeCudaMemory(const FakeCudaMemory&) = delete;
   FakeCudaMemory& operator=(const FakeCudaMemory&) = delete;
 
-  // Device memory may be touched while one lives.
+  // Device memory may be touched while one lives: all of it, or the pages of some bytes.
   class Window {
    public:
-    explicit Window(FakeCudaMemory& memory) : memory_(memory) { memory_.open(1); }
-    ~Window() { memory_.open(-1); }
+    explicit Window(FakeCudaMemory& memory) : Window(memory, 0, memory.used_) {}
+    Window(FakeCudaMemory& memory, uint64_t at, uint64_t bytes)
+        : memory_(memory),
+          first_(at / kPageBytes * kPageBytes),
+          bytes_((at + bytes + kPageBytes - 1) / kPageBytes * kPageBytes - first_) {
+      if (memory_.windows_++ == 0) memory_.protect(first_, bytes_, kOpen);
+    }
+    ~Window() {
+      if (--memory_.windows_ == 0) memory_.protect(first_, bytes_, PROT_NONE);
+    }
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
 
    private:
     FakeCudaMemory& memory_;
+    const uint64_t first_, bytes_;
   };
 
   // Zeroed; null when there is no room.
@@ -39,7 +48,7 @@ class FakeCudaMemory {
     if (bytes > kRegionBytes || used_ + bytes + 3 * kAlignment > kRegionBytes) return nullptr;
     const uint64_t at = used_ + kGuardBytes;
     used_ = (at + bytes + kGuardBytes + kAlignment - 1) / kAlignment * kAlignment;
-    Window window(*this);
+    const Window window(*this, at - kGuardBytes, bytes + 2 * kGuardBytes);
     fill_guards(at, bytes);
     blocks_[at] = {bytes, true};
     live_bytes_ += bytes;
@@ -51,11 +60,12 @@ class FakeCudaMemory {
     const auto found = blocks_.find(offset_of(memory));
     if (!owns(memory) || found == blocks_.end()) return name_ + " was freed that is no block";
     if (!found->second.is_live) return name_ + " was freed twice";
-    const std::string wrong = guards_broken(found->first);
+    const uint64_t at = found->first, bytes = found->second.bytes;
+    const Window window(*this, at - kGuardBytes, bytes + 2 * kGuardBytes);
+    const std::string wrong = guards_broken(at);
     found->second.is_live = false;
-    live_bytes_ -= found->second.bytes;
-    Window window(*this);
-    std::memset(memory, kPoison, found->second.bytes);
+    live_bytes_ -= bytes;
+    std::memset(memory, kPoison, bytes);
     return wrong;
   }
 
@@ -76,6 +86,7 @@ class FakeCudaMemory {
 
   // Of all blocks, freed or not: the first guard or poison that was overwritten.
   std::string first_broken() {
+    const Window window(*this);
     for (const auto& block : blocks_) {
       const std::string wrong = guards_broken(block.first);
       if (!wrong.empty()) return wrong;
@@ -106,20 +117,8 @@ class FakeCudaMemory {
     return static_cast<uint64_t>(static_cast<const char*>(address) - region_);
   }
 
-  void open(int change) {
-    if (!is_device_) return;
-    const bool was_open = windows_ > 0;
-    windows_ += change;
-    const bool is_open = windows_ > 0;
-    // Opened as far as it is used; memory that comes while it is open must be opened, too.
-    const uint64_t bytes = (used_ + kPageBytes - 1) / kPageBytes * kPageBytes;
-    if (is_open && (!was_open || bytes > opened_bytes_)) {
-      mprotect(region_, bytes, kOpen);
-      opened_bytes_ = bytes;
-    } else if (!is_open) {
-      mprotect(region_, opened_bytes_, PROT_NONE);
-      opened_bytes_ = 0;
-    }
+  void protect(uint64_t first, uint64_t bytes, int how) {
+    if (is_device_) mprotect(region_ + first, bytes, how);
   }
 
   void fill_guards(uint64_t at, uint64_t bytes) {
@@ -127,12 +126,10 @@ class FakeCudaMemory {
     std::memset(region_ + at + bytes, kGuard, kGuardBytes);
   }
 
-  bool holds(uint64_t at, uint64_t bytes, unsigned char value) {
-    Window window(*this);
-    for (uint64_t i = 0; i < bytes; ++i) {
-      if (static_cast<unsigned char>(region_[at + i]) != value) return false;
-    }
-    return true;
+  bool holds(uint64_t at, uint64_t bytes, unsigned char value) const {
+    const char* first = region_ + at;
+    return bytes == 0 || (static_cast<unsigned char>(*first) == value &&
+                          std::memcmp(first, first + 1, bytes - 1) == 0);
   }
 
   std::string guards_broken(uint64_t at) {
@@ -147,7 +144,7 @@ class FakeCudaMemory {
   const bool is_device_;
   char* region_;
   std::map<uint64_t, Block> blocks_;  // by offset
-  uint64_t used_ = 0, live_bytes_ = 0, opened_bytes_ = 0;
+  uint64_t used_ = 0, live_bytes_ = 0;
   int windows_ = 0;
 };
 

@@ -3,54 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
 #include "task_fixture.h"
+#include "thread_team.h"
 #include "update.h"
 
 namespace millrace {
 namespace {
-
-class Barrier {
- public:
-  explicit Barrier(int size) : size_(size), minimum_(INT32_MAX) {}
-
-  // Waits for all lanes; returns the smallest value that they brought.
-  int meet(int value) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    minimum_ = std::min(minimum_, value);
-    const uint64_t round = round_;
-    if (++arrived_ == size_) {
-      result_ = minimum_;
-      minimum_ = INT32_MAX;
-      arrived_ = 0;
-      ++round_;
-      changed_.notify_all();
-    }
-    changed_.wait(lock, [&] { return round_ != round; });
-    return result_;
-  }
-
- private:
-  const int size_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int arrived_ = 0, minimum_, result_ = 0;
-  uint64_t round_ = 0;
-};
-
-struct ThreadTeam {
-  Barrier& barrier;
-  int index, count;
-
-  int lane() const { return index; }
-  int size() const { return count; }
-  bool leads() const { return index == 0; }
-  void sync() const { barrier.meet(0); }
-  int minimum(int value) const { return barrier.meet(value); }
-};
 
 TEST(Team, LanesOfAnyNumberGiveTheBitsOfOne) {
   constexpr int kTicks = 12;
@@ -68,16 +26,10 @@ TEST(Team, LanesOfAnyNumberGiveTheBitsOfOne) {
       }
       if (tick == 7) one.actions()[9] = many.actions()[9] = std::nanf("");
       one.update(tick, 0, 1, expected.data());
-      Barrier barrier(lanes);
       const UpdateArguments arguments = {5, tick, many.curriculum().scale()};
-      std::vector<std::thread> threads;
-      for (int lane = 0; lane < lanes; ++lane) {
-        threads.emplace_back([&, lane] {
-          update_environment(ThreadTeam{barrier, lane, lanes}, task.params, arguments, many.state(),
-                             0, found.data());
-        });
-      }
-      for (std::thread& thread : threads) thread.join();
+      run_as_team(lanes, [&](const ThreadTeam& team) {
+        update_environment(team, task.params, arguments, many.state(), 0, found.data());
+      });
       ASSERT_EQ(found, expected) << lanes << " lanes, tick " << tick;
       for (size_t i = 0; i < one.carriers().size(); ++i) {
         const StateTensor& a = one.carriers()[i];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,14 @@
 #include "update_launch.h"
 
 namespace millrace {
+
+// FNV-1a, going on from `digest`.
+inline uint64_t digest_of(const void* data, size_t bytes, uint64_t digest) {
+  for (size_t i = 0; i < bytes; ++i) {
+    digest = (digest ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3u;
+  }
+  return digest;
+}
 
 // Host memory in the shape of another state; `like` says by its data which fields there are.
 class HostState {
@@ -33,6 +42,17 @@ class HostState {
     for (int i = 0; i < kCounterFieldCount; ++i) {
       std::memcpy(view.counter[i].data, other.counter[i].data, counter_bytes());
     }
+  }
+
+  // Of all carriers.
+  uint64_t digest(uint64_t seed) const {
+    for (const FieldView& field : view.episode) {
+      if (field.data != nullptr) seed = digest_of(field.data, bytes_of(field), seed);
+    }
+    for (const CounterView& counter : view.counter) {
+      seed = digest_of(counter.data, counter_bytes(), seed);
+    }
+    return seed;
   }
 
   // What a tick reads from outside.
@@ -99,9 +119,52 @@ struct TickResult {
     return state.difference_from(other.state.view);
   }
 
+  uint64_t digest(uint64_t seed) const {
+    seed = digest_of(outcomes.data(), outcomes.size() * sizeof(UpdateOutcome), seed);
+    return state.digest(digest_of(rows.data(), rows.size() * sizeof(float), seed));
+  }
+
   HostState state;
   std::vector<float> rows;
   std::vector<UpdateOutcome> outcomes;
+};
+
+// The update step on the host. `run_robot(launch, env)` is one robot of a tick; by default that of
+// a team of one.
+class TickOnHost {
+ public:
+  using RunRobot = std::function<void(const UpdateLaunch& launch, int env)>;
+
+  TickOnHost(const Task& task, const StateView& host, int num_envs, RunRobot run_robot = nullptr)
+      : params_(task.params),
+        num_envs_(num_envs),
+        row_floats_(static_cast<uint64_t>(task.layout.row_stride())),
+        run_robot_(std::move(run_robot)),
+        result_(host, num_envs, row_floats_) {
+    upload(host);
+  }
+
+  void set_params(const UpdateParams& params) { params_ = params; }
+  void upload(const StateView& host) { result_.state.assign(host); }
+
+  const TickResult& run(const UpdateArguments& arguments, const StateView& inputs) {
+    result_.state.assign_inputs(inputs);
+    const UpdateBlock block = {arguments, result_.rows.data(), row_floats_, 1};
+    u64 echo = 0;
+    const UpdateLaunch launch = {
+        &params_, &block, result_.state.view, num_envs_, result_.outcomes.data(), &echo};
+    for (int env = 0; env < num_envs_; ++env) {
+      run_robot_ ? run_robot_(launch, env) : update_robot(SoloTeam(), launch, env);
+    }
+    return result_;
+  }
+
+ private:
+  UpdateParams params_;
+  const int num_envs_;
+  const uint64_t row_floats_;
+  const RunRobot run_robot_;
+  TickResult result_;
 };
 
 class TickOnDevice {

@@ -24,13 +24,14 @@ std::string grew(const char* what, int64_t bytes) {
 
 void AllocatorProof::begin() {
   own_epoch_ = backend_.memory_epoch();
+  own_changes_ = 0;
   first_ = latest_ = backend_.memory_census();
 }
 
-std::optional<std::string> AllocatorProof::check_own() const {
-  const uint64_t epoch = backend_.memory_epoch();
-  if (epoch == own_epoch_) return std::nullopt;
-  return "ALLOC_IN_WINDOW: " + std::to_string(epoch - own_epoch_) +
+std::optional<std::string> AllocatorProof::check_own() {
+  own_changes_ = backend_.memory_epoch() - own_epoch_;
+  if (own_changes_ == 0) return std::nullopt;
+  return "ALLOC_IN_WINDOW: " + std::to_string(own_changes_) +
          " blocks of device or pinned memory were allocated or freed, the last at " +
          backend_.memory_site();
 }
@@ -52,7 +53,7 @@ std::optional<std::string> AllocatorProof::after_run() {
 }
 
 nlohmann::json AllocatorProof::describe() const {
-  return {{"own_changes", backend_.memory_epoch() - own_epoch_},
+  return {{"own_changes", own_changes_},
           {"graph_bytes", graph_growth(latest_, first_)},
           {"pool_bytes", pool_growth(latest_, first_)},
           {"device_bytes", device_growth_},

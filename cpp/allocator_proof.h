@@ -23,18 +23,19 @@ class AllocatorProof {
   // What there is now is what there must be from here on.
   void begin();
   // Compares one number; the reason if something of ours was allocated or freed.
-  std::optional<std::string> check_own() const;
+  std::optional<std::string> check_own();
   // Around one run: what the device and the driver hold. The reason if it changed.
   void before_run();
   std::optional<std::string> after_run();
 
   uint64_t runs() const { return runs_; }  // that before_run() and after_run() enclosed
-  // {own_changes, graph_bytes, pool_bytes, device_bytes, runs}: differences, so all but runs are 0.
+  // {own_changes, graph_bytes, pool_bytes, device_bytes, runs} as last looked at: differences, so
+  // all but runs are 0.
   nlohmann::json describe() const;
 
  private:
   Backend& backend_;
-  uint64_t own_epoch_ = 0;
+  uint64_t own_epoch_ = 0, own_changes_ = 0;
   MemoryCensus first_ = {};
   MemoryCensus before_ = {}, latest_ = {};
   int64_t device_growth_ = 0;

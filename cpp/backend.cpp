@@ -95,6 +95,7 @@ void Backend::check(int result, const char* what, Code code) const {
 Memory::Memory(Backend& backend, Kind kind, uint64_t bytes, const char* file, int line)
     : backend_(backend), kind_(kind), bytes_(bytes), file_(file), line_(line) {
   const BackendApi& api = backend.api();
+  backend.memory_changed(file, line);  // before it can fail: who tried is asked for, too
   if (kind == Kind::kDevice) {
     backend.check(api.allocate_device(backend.device(), bytes, &memory_),
                   "allocating device memory", Code::kResource);
@@ -102,7 +103,6 @@ Memory::Memory(Backend& backend, Kind kind, uint64_t bytes, const char* file, in
     backend.check(api.allocate_host(backend.device(), bytes, &memory_),
                   "allocating pinned host memory", Code::kResource);
   }
-  backend.memory_changed(file, line);
 }
 
 Memory::~Memory() {

@@ -139,8 +139,8 @@ class Backend {
   uint64_t memory_free_bytes();
   DeviceFacts facts();
   MemoryCensus memory_census();
-  // Counts the blocks of memory of this device that were allocated or freed by Memory; the site is
-  // the last one's. A graph holds addresses: whoever replays one compares.
+  // Counts the blocks of memory of this device that Memory allocated, tried to or freed; the site
+  // is the last one's. A graph holds addresses: whoever replays one compares.
   uint64_t memory_epoch() const { return memory_epoch_.load(std::memory_order_acquire); }
   std::string memory_site() const;
   void forget_error() { api_.forget_error(device_); }

@@ -98,33 +98,35 @@ void CapturedProgram::run_eagerly() {
 }
 
 void CapturedProgram::capture() {
+  if (const auto obstacle = obstacle_to_graph()) return end(*obstacle);
   const auto begin = std::chrono::steady_clock::now();
   std::string failure;
   try {
-    if (!pending_invalidation_.empty()) return end(pending_invalidation_);
     graph_ = std::make_unique<Graph>(backend_, stream_, body_);
     ++captures_;
     nodes_ = graph_->nodes();
     capture_ms_ = milliseconds_since(begin);
   } catch (const Failure& error) {
     failure = error.what();
+    ++failed_captures_;
   }
+  // An allocation may be why a capture failed, and then it is the better reason: it has a site.
+  if (const auto obstacle = obstacle_to_graph()) return end(*obstacle);
   if (failure.empty()) {
-    if (const auto allocated = proof_.check_own()) return end(*allocated);
-    if (nodes_.allocations > 0) {
-      return end("ALLOC_IN_WINDOW: " + std::to_string(nodes_.allocations) +
-                 " nodes of the graph allocate or free");
-    }
-    return enter(GraphState::kCaptured, "");
+    if (nodes_.allocations == 0) return enter(GraphState::kCaptured, "");
+    return end("ALLOC_IN_WINDOW: " + std::to_string(nodes_.allocations) +
+               " nodes of the graph allocate or free");
   }
-  ++failed_captures_;
   if (failed_captures_ < kCapturesTried) return enter(GraphState::kWarm, failure);
   end("the capture failed " + std::to_string(failed_captures_) +
       " times, the last time: " + failure);
 }
 
-std::optional<std::string> CapturedProgram::obstacle_to_replay() {
-  if (!pending_invalidation_.empty()) return pending_invalidation_;
+std::optional<std::string> CapturedProgram::obstacle_to_graph() {
+  {
+    std::lock_guard<std::mutex> lock(invalidation_mutex_);
+    if (!invalidation_.empty()) return invalidation_;
+  }
   return proof_.check_own();
 }
 
@@ -133,11 +135,11 @@ bool CapturedProgram::is_proof_due() const {
 }
 
 void CapturedProgram::replay() {
-  std::optional<std::string> obstacle = obstacle_to_replay();
+  std::optional<std::string> obstacle = obstacle_to_graph();
   if (!obstacle) {
-    is_proving_ = is_proof_due();
-    if (is_proving_) proof_.before_run();
     try {
+      is_proving_ = is_proof_due();
+      if (is_proving_) proof_.before_run();
       stream_.launch(*graph_);
       ++replays_;
       if (state_ == GraphState::kCaptured) enter(GraphState::kReplaying, "");
@@ -160,16 +162,19 @@ void CapturedProgram::completed() {
 }
 
 void CapturedProgram::release() {
+  std::unique_ptr<Graph> graph;  // destroyed last, and after a device that failed to wait, too
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    graph = std::move(graph_);
+  }
   Event passed(backend_);
   stream_.record(passed);
   passed.wait();
-  std::lock_guard<std::mutex> lock(mutex_);
-  graph_.reset();
 }
 
 void CapturedProgram::invalidate(const std::string& reason) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (pending_invalidation_.empty()) pending_invalidation_ = reason;
+  std::lock_guard<std::mutex> lock(invalidation_mutex_);
+  if (invalidation_.empty()) invalidation_ = reason;
 }
 
 GraphState CapturedProgram::state() const {
@@ -197,6 +202,7 @@ nlohmann::json CapturedProgram::describe() const {
   const uint64_t warm_runs = static_cast<uint64_t>(kWarmRuns);
   const uint64_t steady = runs() > warm_runs ? runs() - warm_runs : 0;
   return {
+      {"identity", spec_.program + "@" + backend_.name()},
       {"requested", to_string(spec_.policy)},
       {"effective", replays_ > 0 ? "graph" : "eager"},
       {"state", to_string(state_)},

@@ -85,7 +85,7 @@ class CapturedProgram {
   void run_eagerly();
   void enter(GraphState state, std::string reason);
   void end(const std::string& reason);
-  std::optional<std::string> obstacle_to_replay();
+  std::optional<std::string> obstacle_to_graph();
   bool is_proof_due() const;
   uint64_t runs() const { return replays_ + eager_runs_; }
 
@@ -94,11 +94,14 @@ class CapturedProgram {
   const GraphSpec spec_;
   const std::function<void()> body_;
 
+  // Of its own: a body that changes an address says so while run() holds the other one.
+  std::mutex invalidation_mutex_;
+  std::string invalidation_;  // the first reason
+
   mutable std::mutex mutex_;  // guards what follows
   GraphState state_;
   std::string reason_;
   std::vector<Change> history_;
-  std::string pending_invalidation_;
   uint64_t eager_runs_ = 0, replays_ = 0, captures_ = 0, failed_captures_ = 0;
   double capture_ms_ = 0;
   GraphNodes nodes_ = {};

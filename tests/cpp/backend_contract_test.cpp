@@ -6,17 +6,20 @@
 #include <vector>
 
 #include "each_backend.h"
+#include "graph_backends.h"
 
 namespace millrace {
 namespace {
 
 class BackendContract : public testing::TestWithParam<std::string> {
  protected:
-  Backend backend_{backend_api(GetParam())};
+  Backend backend_{graph_backend_api(GetParam())};
   Transfer transfer_{backend_};
 };
 
 MR_ON_EACH_BACKEND(BackendContract);
+INSTANTIATE_TEST_SUITE_P(OnFake, BackendContract, testing::Values(fake_cuda().name),
+                         backend_of_test);
 
 TEST_P(BackendContract, MemoryIsAlignedAndZeroed) {
   for (uint64_t bytes : {4, 100, 1 << 20}) {

@@ -32,7 +32,6 @@ struct Robots {
     parts.update->start_episodes(*parts.physics, true);
   }
 
-  const StateView& state() const { return parts.update->state(); }
   void step(uint64_t tick) {
     UpdateStep& update = *parts.update;
     for (int i = 0; i < kEnvs * parts.task->layout.action_dim; ++i) {
@@ -50,6 +49,11 @@ struct Robots {
     return parts.update->reset(tick, *parts.physics) > 0;
   }
 
+  HostState host() const {
+    return {parts.update->state(), parts.physics->state_memory(), parts.update->memory(),
+            parts.update->outcomes()};
+  }
+
   SimParts parts;
   std::vector<float> rows;
 };
@@ -57,19 +61,19 @@ struct Robots {
 // The same step on the host, by the same source.
 class TickOnHost {
  public:
-  TickOnHost(const Task& task, const StateView& host)
+  TickOnHost(const Task& task, const HostState& host)
       : params_(task.params),
         row_floats_(static_cast<uint64_t>(task.layout.row_stride())),
         result_(host, kEnvs, row_floats_) {}
 
   void set_params(const UpdateParams& params) { params_ = params; }
-  void upload(const StateView& host) { result_.state.assign(host); }
-  const TickResult& run(const UpdateArguments& arguments, const StateView& inputs) {
+  void upload(const HostState& host) { result_.state.assign(host); }
+  const TickResult& run(const UpdateArguments& arguments, const HostState& inputs) {
     result_.state.assign_inputs(inputs);
     for (int env = 0; env < kEnvs; ++env) {
       float* row = &result_.rows[static_cast<size_t>(env) * row_floats_];
-      result_.outcomes[static_cast<size_t>(env)] =
-          update_environment(SoloTeam(), params_, arguments, result_.state.view, env, row);
+      result_.state.host.outcomes[env] =
+          update_environment(SoloTeam(), params_, arguments, result_.state.host.view, env, row);
     }
     return result_;
   }
@@ -100,10 +104,10 @@ void run_task(const std::string& backend_name, const json& config) {
   const Task& task = *robots.parts.task;
   Backend backend(graph_backend_api(backend_name));
   Stream stream(backend);
-  TickOnHost host(task, robots.state());
-  TickOnDevice eager(backend, stream, task, robots.state(), kEnvs, GraphPolicy::kOff);
-  TickOnDevice graph(backend, stream, task, robots.state(), kEnvs, GraphPolicy::kOn);
-  host.upload(robots.state());
+  TickOnHost host(task, robots.host());
+  TickOnDevice eager(backend, stream, task, robots.host(), kEnvs, GraphPolicy::kOff);
+  TickOnDevice graph(backend, stream, task, robots.host(), kEnvs, GraphPolicy::kOn);
+  host.upload(robots.host());
   for (uint64_t tick = 0; tick < kTicks; ++tick) {
     SCOPED_TRACE(tick);
     robots.step(tick);
@@ -114,14 +118,15 @@ void run_task(const std::string& backend_name, const json& config) {
       graph.update().set_params(changed);
     }
     const UpdateArguments arguments = arguments_of(tick, robots.parts.update->curriculum().scale());
-    const bool is_direct = tick >= 100 && tick < 200 && (tick % 4 == 0 || tick % 4 == 3);  // e g g e
-    const TickResult& expected = host.run(arguments, robots.state());
-    ASSERT_EQ(expected.difference_from(eager.run(arguments, robots.state())), "");
-    ASSERT_EQ(expected.difference_from(graph.run(arguments, robots.state(), is_direct)), "");
+    const bool is_direct =
+        tick >= 100 && tick < 200 && (tick % 4 == 0 || tick % 4 == 3);  // e g g e
+    const TickResult& expected = host.run(arguments, robots.host());
+    ASSERT_EQ(expected.difference_from(eager.run(arguments, robots.host())), "");
+    ASSERT_EQ(expected.difference_from(graph.run(arguments, robots.host(), is_direct)), "");
     if (!robots.reset(tick)) continue;
-    host.upload(robots.state());
-    eager.update().upload(robots.state());
-    graph.update().upload(robots.state());
+    host.upload(robots.host());
+    eager.upload(robots.host());
+    graph.upload(robots.host());
   }
   EXPECT_EQ(graph.program().state(), GraphState::kReplaying);
   EXPECT_EQ(graph.program().replays(), kTicks - 2 - 50);

@@ -3,73 +3,35 @@
 #include <algorithm>
 #include <cmath>
 
+#include "adamw_body.h"
 #include "elementary.h"
 #include "lanes.h"
 
 namespace millrace {
 namespace {
 
-constexpr float kEpsilon = 1e-8f;
 constexpr uint64_t kNormBlock = 4096;  // floats summed in single precision at a time
-
-// Everything of one step that is the same for all parameters.
-struct Step {
-  float gradient_scale;  // the clip
-  float decay;           // 1 - rate * weight decay
-  float rate;            // rate / (1 - beta1^t)
-  float inverse_root;    // 1 / sqrt(1 - beta2^t)
-  float beta1, beta2;
-  float target_rate;
-};
 
 MR_CLONES float squares(const float* values, int count) { return lane_dot(values, values, count); }
 
-MR_CLONES void adamw(const Step& step, const float* __restrict gradient,
+MR_CLONES void adamw(const AdamWStep& step, const float* __restrict gradient,
                      float* __restrict parameters, float* __restrict first,
                      float* __restrict second, uint64_t count) {
-  const Step s = step;
+  const AdamWStep s = step;
   for (uint64_t i = 0; i < count; ++i) {
-    const float g = gradient[i] * s.gradient_scale;
-    first[i] = s.beta1 * first[i] + (1.0f - s.beta1) * g;
-    second[i] = s.beta2 * second[i] + (1.0f - s.beta2) * g * g;
-    const float deviation = mr_sqrt(second[i]) * s.inverse_root + kEpsilon;
-    parameters[i] = parameters[i] * s.decay - s.rate * first[i] / deviation;
+    parameters[i] = adamw_element(s, gradient[i], parameters[i], first + i, second + i);
   }
 }
 
-MR_CLONES void adamw_with_target(const Step& step, const float* __restrict gradient,
+MR_CLONES void adamw_with_target(const AdamWStep& step, const float* __restrict gradient,
                                  float* __restrict parameters, float* __restrict first,
                                  float* __restrict second, float* __restrict target,
                                  uint64_t count) {
-  const Step s = step;
+  const AdamWStep s = step;
   for (uint64_t i = 0; i < count; ++i) {
-    const float g = gradient[i] * s.gradient_scale;
-    first[i] = s.beta1 * first[i] + (1.0f - s.beta1) * g;
-    second[i] = s.beta2 * second[i] + (1.0f - s.beta2) * g * g;
-    const float deviation = mr_sqrt(second[i]) * s.inverse_root + kEpsilon;
-    parameters[i] = parameters[i] * s.decay - s.rate * first[i] / deviation;
+    parameters[i] = adamw_element(s, gradient[i], parameters[i], first + i, second + i);
     target[i] += s.target_rate * (parameters[i] - target[i]);
   }
-}
-
-Step step_of(const AdamWConstants& constants, float learning_rate, uint64_t step_count) {
-  const double t = static_cast<double>(step_count);
-  Step step;
-  step.gradient_scale = 1.0f;
-  step.decay = 1.0f - learning_rate * constants.weight_decay;
-  step.rate = static_cast<float>(learning_rate / (1.0 - std::pow(double{constants.beta1}, t)));
-  step.inverse_root =
-      static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(double{constants.beta2}, t)));
-  step.beta1 = constants.beta1;
-  step.beta2 = constants.beta2;
-  step.target_rate = 0.0f;
-  return step;
-}
-
-float learning_rate_of(const Arguments& arguments, LearningRate rate) {
-  return rate == LearningRate::kActor    ? arguments.actor_learning_rate
-         : rate == LearningRate::kCritic ? arguments.critic_learning_rate
-                                         : arguments.alpha_learning_rate;
 }
 
 }  // namespace
@@ -85,13 +47,13 @@ void execute(const GradientNormOp& op, const CpuFrame& frame) {
   if (op.opens) finite = 1.0f;
   if (!mr_isfinite(norm) || !mr_isfinite(frame.scalar(op.loss))) finite = 0.0f;
   frame.scalar(op.norm) = norm;
-  frame.scalar(op.clip) = op.max_norm > 0.0f ? std::min(1.0f, op.max_norm / (norm + 1e-6f)) : 1.0f;
+  frame.scalar(op.clip) = gradient_clip(op.max_norm, norm);
 }
 
 void execute(const AdamWOp& op, const CpuFrame& frame) {
   if (frame.scalar(op.finite) != 1.0f) return;
-  uint64_t& count = *frame.workspace.counters(op.step);
-  Step step = step_of(op.constants, learning_rate_of(frame.arguments, op.rate), ++count);
+  uint64_t& count = *frame.counters(op.step);
+  AdamWStep step = adamw_step(op.constants, frame.arguments.learning_rate(op.rate), ++count);
   step.gradient_scale = frame.scalar(op.clip);
   step.target_rate = frame.arguments.target_rate;
   const float* gradient = frame.floats(op.gradient);
@@ -117,8 +79,8 @@ void execute(const TemperatureOp& op, const CpuFrame& frame) {
   float& finite = frame.scalar(op.finite);
   if (!mr_isfinite(loss)) finite = 0.0f;
   if (finite != 1.0f) return;
-  uint64_t& count = *frame.workspace.counters(op.step);
-  const Step step = step_of(op.constants, frame.arguments.alpha_learning_rate, ++count);
+  uint64_t& count = *frame.counters(op.step);
+  const AdamWStep step = adamw_step(op.constants, frame.arguments.alpha_learning_rate, ++count);
   adamw(step, &frame.scalar(op.gradient), frame.floats(op.log_alpha), frame.floats(op.first_moment),
         frame.floats(op.second_moment), 1);
 }

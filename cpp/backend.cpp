@@ -207,6 +207,11 @@ void Stream::update(const UpdateLaunch& launch) {
   submitted(backend_.api().update_async(stream_, &launch), "updating the environments");
 }
 
+void Stream::run(const ProgramLaunch& launch) {
+  assert_submit_thread();
+  submitted(backend_.api().program_async(stream_, &launch), "running a program");
+}
+
 void Stream::copy(CopyDirection direction, void* to, const void* from, uint64_t bytes) {
   assert_submit_thread();
   submitted(backend_.api().copy_async(stream_, direction, to, from, bytes), "copying");

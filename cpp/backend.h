@@ -1,6 +1,6 @@
 // A device as a table of C functions, so that a plug-in library can bring one: memory, in-order
-// streams, events, copies, the seeded gather, the update step and graphs of these. backend_cpu is
-// the specification; only graphs are beyond it.
+// streams, events, copies, the seeded gather, the update step, programs and graphs of these.
+// backend_cpu is the specification; only graphs are beyond it.
 //
 // Every function returns 0, or not 0 and then last_error() says what happened. Work on one stream
 // runs in order of submission. One submit thread per stream makes every submission; Stream asserts
@@ -20,9 +20,11 @@
 
 namespace millrace {
 
-struct UpdateLaunch;  // update_launch.h
+struct UpdateLaunch;   // update_launch.h
+struct ProgramLaunch;  // program_launch.h
+class Program;
 
-constexpr uint32_t kBackendApiVersion = 4;
+constexpr uint32_t kBackendApiVersion = 5;
 
 // All four are static texts or codes of the device's own library.
 struct BackendError {
@@ -57,8 +59,9 @@ struct GraphNodes {
 struct BackendApi {
   uint32_t api_version;  // first, for ever: a reader of another version looks no further
   const char* name;
-  int is_host_memory;  // the host can address device memory
-  int has_graphs;      // else the five functions of graphs are null
+  int is_host_memory;   // the host can address device memory
+  int has_graphs;       // else the five functions of graphs are null
+  uint32_t precisions;  // that programs run with: precision_bit of each
 
   int (*open)(void** device);
   void (*close)(void* device);
@@ -85,6 +88,9 @@ struct BackendApi {
                        uint64_t rows);
   int (*gather_async)(void* stream, const Gather* gather);
   int (*update_async)(void* stream, const UpdateLaunch* launch);
+  // What a launch of the program needs as scratch, whatever its precision.
+  uint64_t (*program_scratch_bytes)(const Program* program);
+  int (*program_async)(void* stream, const ProgramLaunch* launch);
 
   int (*create_event)(void* device, int is_timed, void** event);
   void (*destroy_event)(void* device, void* event);
@@ -232,6 +238,7 @@ class Stream {
                  uint64_t from_pitch_bytes, uint64_t row_bytes, uint64_t rows);
   void gather(const Gather& gather);
   void update(const UpdateLaunch& launch);
+  void run(const ProgramLaunch& launch);
   void copy(CopyDirection direction, void* to, const void* from, uint64_t bytes);
   void record(Event& event);
   void wait(const Event& event);  // the stream waits, not the caller

@@ -9,6 +9,8 @@
 
 #include "backend.h"
 #include "budget.h"
+#include "program_cpu.h"
+#include "program_launch.h"
 #include "update_launch.h"
 
 namespace millrace {
@@ -128,6 +130,13 @@ int update_async(void*, const UpdateLaunch* launch) {
   return 0;
 }
 
+uint64_t program_scratch_bytes(const Program*) { return 0; }
+
+int program_async(void*, const ProgramLaunch* launch) {
+  run_on_cpu(*launch->program, {launch->carriers, *launch->arguments});
+  return 0;
+}
+
 int create_event(void*, int, void** event) {
   *event = new CpuEvent;
   return 0;
@@ -170,6 +179,7 @@ const BackendApi& backend_cpu() {
       "cpu",
       1,
       0,
+      precision_bit(Precision::kFp32),
       open_device,
       close_device,
       last_error,
@@ -187,6 +197,8 @@ const BackendApi& backend_cpu() {
       copy_2d_async,
       gather_async,
       update_async,
+      program_scratch_bytes,
+      program_async,
       create_event,
       destroy_event,
       record_event,

@@ -16,7 +16,7 @@ MR_CLONES void normalise(float* values, const float* mean, const float* scale, i
 void execute(const UnpackOp& op, const CpuFrame& frame) {
   const Arguments& arguments = frame.arguments;
   const bool has_mirror = op.rows > op.source_rows;
-  const int32_t* source = has_mirror ? frame.workspace.integers(op.mirror_source) : nullptr;
+  const int32_t* source = has_mirror ? frame.integers(op.mirror_source) : nullptr;
   const float* sign = has_mirror ? frame.floats(op.mirror_sign) : nullptr;
   for (int r = 0; r < op.rows; ++r) {
     float* target = frame.floats(op.target) + static_cast<size_t>(r) * op.target_stride;

@@ -1,6 +1,8 @@
 #include "bench_train.h"
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "quantile.h"
@@ -11,9 +13,17 @@ namespace millrace {
 namespace {
 
 constexpr const char* kMeasured[] = {
-    "env_steps_per_s", "updates_per_s",  "time/tick_ms",         "time/act_ms",
-    "time/physics_ms", "time/update_ms", "time/publish_ms",      "time/reset_ms",
-    "time/learn_ms",   "time/replay_ms", "time/learner_wait_ms", "update_share_of_physics"};
+    "env_steps_per_s",     "updates_per_s",  "time/tick_ms",         "time/act_ms",
+    "time/physics_ms",     "time/update_ms", "time/publish_ms",      "time/reset_ms",
+    "time/learn_ms",       "time/replay_ms", "time/learner_wait_ms", "update_share_of_physics",
+    "update_share_of_tick"};
+
+// A training session under one way of running the update step.
+struct Mode {
+  std::string name;
+  std::unique_ptr<Run> run;
+  nlohmann::json rounds = nlohmann::json::array();
+};
 
 nlohmann::json measure_round(Run& run, uint64_t ticks) {
   const nlohmann::json metrics = run.advance(ticks).at("metrics");
@@ -21,10 +31,35 @@ nlohmann::json measure_round(Run& run, uint64_t ticks) {
   for (const char* name : kMeasured) {
     if (metrics.contains(name)) row[name] = metrics[name];
   }
-  row["update_share_of_physics"] =
-      (metrics.at("time/update_ms").get<double>() + metrics.at("time/publish_ms").get<double>()) /
-      metrics.at("time/physics_ms").get<double>();
+  const double update =
+      metrics.at("time/update_ms").get<double>() + metrics.at("time/publish_ms").get<double>();
+  row["update_share_of_physics"] = update / metrics.at("time/physics_ms").get<double>();
+  row["update_share_of_tick"] = update / metrics.at("time/tick_ms").get<double>();
   return row;
+}
+
+// What the mode changes in the configuration; "as_configured" nothing.
+nlohmann::json configured(nlohmann::json config, const std::string& mode) {
+  if (mode == "as_configured") return config;
+  if (mode != "host" && mode != "eager" && mode != "graph") {
+    throw Failure(Code::kInvalid,
+                  "bench train: mode '" + mode + "' is not one of host, eager, graph");
+  }
+  config["collector"]["update"] = mode == "host" ? "host" : "device";
+  config["graph"] = mode == "graph" ? "on" : "off";
+  return config;
+}
+
+nlohmann::json medians_of(const nlohmann::json& rounds) {
+  nlohmann::json medians;
+  for (const char* name : kMeasured) {
+    std::vector<double> values;
+    for (const nlohmann::json& row : rounds) {
+      if (row.contains(name)) values.push_back(row[name].get<double>());
+    }
+    if (!values.empty()) medians[name] = median(values);
+  }
+  return medians;
 }
 
 }  // namespace
@@ -36,25 +71,29 @@ nlohmann::json bench_train(const nlohmann::json& request) {
   if (rounds < 1 || ticks < 1 || warmup_ticks < 0) {
     throw Failure(Code::kInvalid, "bench train: rounds and ticks must be positive");
   }
-  Run run(request.at("config"));
-  run.advance(static_cast<uint64_t>(warmup_ticks));
-  nlohmann::json rows = nlohmann::json::array();
-  for (int64_t round = 0; round < rounds; ++round) {
-    rows.push_back(measure_round(run, static_cast<uint64_t>(ticks)));
+  const auto names = request.value("modes", std::vector<std::string>{"as_configured"});
+  std::vector<Mode> modes;
+  for (const std::string& name : names) {
+    modes.push_back({name, std::make_unique<Run>(configured(request.at("config"), name))});
+    modes.back().run->advance(static_cast<uint64_t>(warmup_ticks));
   }
-  nlohmann::json medians;
-  for (const char* name : kMeasured) {
-    std::vector<double> values;
-    for (const nlohmann::json& row : rows) {
-      if (row.contains(name)) values.push_back(row[name].get<double>());
+  for (int64_t round = 0; round < rounds; ++round) {  // in turn, so that all see the same machine
+    for (Mode& mode : modes) {
+      mode.rounds.push_back(measure_round(*mode.run, static_cast<uint64_t>(ticks)));
     }
-    if (!values.empty()) medians[name] = median(values);
   }
-  return {{"rounds", std::move(rows)},
-          {"medians", std::move(medians)},
-          {"ticks_per_round", ticks},
-          {"warmup_ticks", warmup_ticks},
-          {"facts", run.facts()}};
+  nlohmann::json report = {{"ticks_per_round", ticks}, {"warmup_ticks", warmup_ticks}};
+  for (Mode& mode : modes) {
+    nlohmann::json measured = {{"medians", medians_of(mode.rounds)},
+                               {"rounds", std::move(mode.rounds)},
+                               {"facts", mode.run->facts()}};
+    if (mode.name == "as_configured") {
+      report.update(measured);
+    } else {
+      report["modes"][mode.name] = std::move(measured);
+    }
+  }
+  return report;
 }
 
 }  // namespace millrace

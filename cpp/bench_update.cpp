@@ -26,10 +26,11 @@ constexpr int kGrain = 16;                            // environments of a worke
 class UpdateBench {
  public:
   UpdateBench(const nlohmann::json& config, Backend& backend, int envs, int threads, int launches)
-      : plan_(parse_plan(config)),
+      : backend_(backend),
+        plan_(parse_plan(config)),
         envs_(envs),
         launches_(launches),
-        parts_(config, envs, threads, plan_.seed),
+        parts_(config, envs, threads, plan_.seed, &backend),
         stream_(backend),
         begin_(backend, true),
         end_(backend, true),
@@ -46,8 +47,12 @@ class UpdateBench {
       parts_.update->reset(tick_, *parts_.physics);
     }
     act();
-    device_ = std::make_unique<DeviceUpdate>(backend, stream_, *parts_.task, parts_.update->state(),
-                                             envs);
+    device_ = std::make_unique<DeviceUpdate>(
+        backend, stream_, *parts_.task,
+        HostState{parts_.update->state(), parts_.physics->state_memory(), parts_.update->memory(),
+                  parts_.update->outcomes()},
+        envs);
+    device_->upload_inputs();
     set_arguments();
     if (backend.api().has_graphs != 0) {
       graph_ = std::make_unique<Graph>(backend, stream_, [this] { submit(); });
@@ -59,6 +64,8 @@ class UpdateBench {
     found["eager_us"] = per_launch_us([this] { submit(); });
     if (graph_ != nullptr) found["graph_us"] = per_launch_us([this] { stream_.launch(*graph_); });
     found["arguments_us"] = per_launch_us([this] { set_arguments(); });
+    time_ticks("eager", [this] { submit(); });
+    if (graph_ != nullptr) time_ticks("graph", [this] { stream_.launch(*graph_); });
     const Clock::time_point begin = Clock::now();
     host_update();
     found["host_us"] = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
@@ -72,6 +79,16 @@ class UpdateBench {
         graph_ != nullptr ? std::min(found["eager_us"], found["graph_us"]) : found["eager_us"];
     found["floor_ratio"] = best / found["floor_us"];
     return found;
+  }
+
+  // {eager: {median_us, p99_us, ticks}, graph: {…}} of single ticks, argument block included.
+  nlohmann::json ticks() const {
+    nlohmann::json report;
+    for (const auto& [mode, times] : tick_us_) {
+      report[mode] = {
+          {"median_us", median(times)}, {"p99_us", quantile(times, 0.99)}, {"ticks", times.size()}};
+    }
+    return report;
   }
 
   uint64_t least_bytes() const { return device_->least_bytes(stride_); }
@@ -98,6 +115,22 @@ class UpdateBench {
                        stride_);
   }
 
+  void time_ticks(const char* mode, const std::function<void()>& launch) {
+    while (marks_.size() < 2 * static_cast<size_t>(launches_)) {
+      marks_.push_back(std::make_unique<Event>(backend_, true));
+    }
+    for (size_t i = 0; i < marks_.size(); i += 2) {
+      stream_.record(*marks_[i]);
+      set_arguments();
+      launch();
+      stream_.record(*marks_[i + 1]);
+    }
+    marks_.back()->wait();
+    for (size_t i = 0; i < marks_.size(); i += 2) {
+      tick_us_[mode].push_back(marks_[i + 1]->elapsed_ns_since(*marks_[i]) * 1e-3);
+    }
+  }
+
   double per_launch_us(const std::function<void()>& launch) {
     launch();  // loads what is loaded lazily
     stream_.record(begin_);
@@ -107,6 +140,7 @@ class UpdateBench {
     return end_.elapsed_ns_since(begin_) * 1e-3 / launches_;
   }
 
+  Backend& backend_;
   const RunPlan plan_;
   const int envs_, launches_;
   SimParts parts_;
@@ -114,6 +148,8 @@ class UpdateBench {
   Event begin_, end_;
   const uint64_t stride_;
   Memory rows_, copy_;
+  std::vector<std::unique_ptr<Event>> marks_;
+  std::map<std::string, std::vector<double>> tick_us_;
   std::vector<float> host_rows_;
   uint64_t tick_ = 0;
   std::unique_ptr<DeviceUpdate> device_;
@@ -157,6 +193,7 @@ nlohmann::json bench_update(const nlohmann::json& request) {
           {"least_bytes", bench.least_bytes()},
           {"medians", std::move(medians)},
           {"iqr", std::move(iqr)},
+          {"ticks", bench.ticks()},
           {"rounds", std::move(rounds)}};
 }
 

@@ -8,7 +8,9 @@ namespace millrace {
 
 // {kind: "update", backend, config (resolved, with resources_dir), envs, runs, launches, threads}
 // -> {configuration…, medians: {eager_us, graph_us?, arguments_us, host_us, floor_us, floor_ratio},
-// iqr, rounds}. Robots are stepped a few ticks first; launches are of ticks that follow.
+// iqr, ticks: {eager: {median_us, p99_us, ticks}, graph?}, rounds}. The figures of a round are of
+// launches back to back; ticks are timed one by one, each with its argument block. Robots are
+// stepped a few ticks first; launches are of ticks that follow.
 nlohmann::json bench_update(const nlohmann::json& request);
 
 }  // namespace millrace

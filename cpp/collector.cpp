@@ -138,19 +138,19 @@ void Collector::run_tick(uint64_t tick, PhaseTimes& times) {
     rows = parts_.replay.claim();
   }
   if (rows == nullptr) throw Failure(Code::kState, "the replay was closed during a tick");
+  Receipt step;
   {
     TraceSpan trace(parts_.trace, span::kEnvStep);
     PhaseTimer timer(times.physics_ns);
     if (update.push_pending()) {
       parts_.physics.apply_velocity_change(update.push_mask(), update.push_velocity());
     }
-    expect_operation(parts_.physics.step(update.actions(), tick), Operation::kStep);
+    step = parts_.physics.step(update.actions(), tick);
   }
   {
     TraceSpan trace(parts_.trace, span::kCollectorUpdate);
     PhaseTimer timer(times.update_ns);
-    parts_.pool.run(parts_.num_envs, kUpdateGrain,
-                    [&](int, int begin, int end) { update.update(tick, begin, end, rows); });
+    this->update(tick, step, rows);
   }
   {
     TraceSpan trace(parts_.trace, span::kReplayAdd);
@@ -161,7 +161,25 @@ void Collector::run_tick(uint64_t tick, PhaseTimes& times) {
   }
   TraceSpan trace(parts_.trace, span::kCollectorReset);
   PhaseTimer timer(times.reset_ns);
-  update.reset(tick, parts_.physics);
+  reset(tick);
+}
+
+void Collector::update(uint64_t tick, const Receipt& step, float* rows) {
+  UpdateStep& update = parts_.update;
+  if (parts_.device_update == nullptr) {
+    expect_operation(step, Operation::kStep);
+    parts_.pool.run(parts_.num_envs, kUpdateGrain,
+                    [&](int, int begin, int end) { update.update(tick, begin, end, rows); });
+    return;
+  }
+  const auto row_floats = static_cast<uint64_t>(parts_.replay.row_width());
+  expect_operation(parts_.device_update->run(step, update.arguments(tick), rows, row_floats),
+                   Operation::kUpdate);
+}
+
+void Collector::reset(uint64_t tick) {
+  const int done = parts_.update.reset(tick, parts_.physics);
+  if (done > 0 && parts_.device_update != nullptr) parts_.device_update->carriers_changed();
 }
 
 }  // namespace millrace

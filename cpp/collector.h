@@ -1,5 +1,5 @@
 // Collector: the thread that runs ticks. One tick is
-//   act (policy snapshot) -> push -> step -> update in chunks -> publish -> reset
+//   act (policy snapshot) -> push -> step -> update, in chunks or on a device -> publish -> reset
 // (rows are packed from the pre-reset observations, so they are complete before the reset)
 // and every part is done by the owner that the reference names; the collector only keeps the order.
 //
@@ -22,6 +22,7 @@
 #include "policy.h"
 #include "replay.h"
 #include "sim_backend.h"
+#include "submitted_update.h"
 #include "trace.h"
 #include "update.h"
 #include "worker_pool.h"
@@ -39,6 +40,7 @@ struct CollectorParts {
   Trace* trace;  // null: off
   int num_envs;
   uint64_t seed;
+  SubmittedUpdate* device_update = nullptr;  // instead of update.update() in chunks
 };
 
 class Collector {
@@ -79,6 +81,8 @@ class Collector {
   bool await_release();
   void swap_policy();
   void run_tick(uint64_t tick, PhaseTimes& times);
+  void update(uint64_t tick, const Receipt& step, float* rows);
+  void reset(uint64_t tick);
 
   CollectorParts parts_;
   std::vector<float> snapshot_;  // guarded by mutex_

@@ -10,51 +10,78 @@ namespace millrace {
 namespace {
 
 uint64_t bytes_of(const FieldView& field, int num_envs) {
-  if (field.data == nullptr) return 0;
-  MR_CHECK(field.component_stride == 1 && field.env_stride == field.dim,
-           "a field that is copied must be contiguous");
   return static_cast<uint64_t>(field.dim) * static_cast<uint64_t>(num_envs) * sizeof(float);
-}
-
-uint64_t bytes_of(const CounterView& counter, int num_envs) {
-  MR_CHECK(counter.env_stride == 1, "a counter that is copied must be contiguous");
-  return static_cast<uint64_t>(num_envs) * sizeof(int);
 }
 
 }  // namespace
 
 DeviceUpdate::DeviceUpdate(Backend& backend, Stream& stream, const Task& task,
-                           const StateView& host, int num_envs)
+                           const HostState& host, int num_envs)
     : backend_(backend),
       stream_(stream),
+      host_(host),
       num_envs_(num_envs),
-      settled_(backend),
+      sim_(backend, Memory::Kind::kDevice, host.sim.bytes),
+      carriers_(backend, Memory::Kind::kDevice, host.carriers.bytes),
       block_(backend, Memory::Kind::kDevice, sizeof(UpdateBlock)),
-      outcomes_(backend, Memory::Kind::kDevice,
-                static_cast<uint64_t>(num_envs) * sizeof(UpdateOutcome)),
       echo_(backend, Memory::Kind::kDevice, sizeof(u64)),
-      staging_(backend, Memory::Kind::kPinnedHost, 2 * sizeof(UpdateBlock)),
-      staged_params_(backend, Memory::Kind::kPinnedHost, sizeof(UpdateParams)) {
-  for (std::unique_ptr<Event>& event : staged_) {
+      staged_blocks_(backend, Memory::Kind::kPinnedHost, 2 * sizeof(UpdateBlock)),
+      staged_params_(backend, Memory::Kind::kPinnedHost, sizeof(UpdateParams)),
+      echoed_(backend, Memory::Kind::kPinnedHost, sizeof(u64)),
+      settled_(backend),
+      params_passed_(backend) {
+  Stream setup(backend);
+  for (std::unique_ptr<Event>& event : block_passed_) {
     event = std::make_unique<Event>(backend);
-    stream.record(*event);
+    setup.record(*event);
   }
-  launch_.state = host;
-  for (FieldView& field : launch_.state.sim) {
-    field.data = static_cast<float*>(copied(field.data, bytes_of(field, num_envs)));
-  }
+  setup.record(params_passed_);
+  launch_.state = host.view;
+  for (FieldView& field : launch_.state.sim) field.data = on_device(field.data, host.sim, sim_);
   for (FieldView& field : launch_.state.episode) {
-    field.data = static_cast<float*>(copied(field.data, bytes_of(field, num_envs)));
+    field.data = on_device(field.data, host.carriers, carriers_);
   }
   for (CounterView& counter : launch_.state.counter) {
-    counter.data = static_cast<int*>(copied(counter.data, bytes_of(counter, num_envs)));
+    counter.data = on_device(counter.data, host.carriers, carriers_);
   }
+  copy_motion(setup);
+  launch_.params =
+      static_cast<const UpdateParams*>(copied(setup, &task.params, sizeof(task.params)));
+  launch_.block = reinterpret_cast<const UpdateBlock*>(block_.floats());
+  launch_.outcomes = on_device(host.outcomes, host.carriers, carriers_);
+  launch_.num_envs = num_envs;
+  launch_.echo = reinterpret_cast<u64*>(echo_.floats());
+  setup.copy(CopyDirection::kHostToDevice, carriers_.floats(), host.carriers.begin,
+             host.carriers.bytes);
+  setup.record(settled_);
+  settled_.wait();
+}
+
+// The same place in the device's copy of a block; null stays null.
+template <class T>
+T* DeviceUpdate::on_device(T* host, const HostRange& range, const Memory& copy) const {
+  if (host == nullptr) return nullptr;
+  const auto offset = static_cast<uint64_t>(reinterpret_cast<char*>(host) - range.begin);
+  MR_CHECK(offset < range.bytes, "a field of the update step lies outside of its block");
+  return reinterpret_cast<T*>(reinterpret_cast<char*>(copy.floats()) + offset);
+}
+
+// Device memory that starts as a copy of the host's; null for nothing.
+void* DeviceUpdate::copied(Stream& setup, const void* from, uint64_t bytes) {
+  if (bytes == 0) return nullptr;
+  constants_.push_back(std::make_unique<Memory>(backend_, Memory::Kind::kDevice, bytes));
+  void* to = constants_.back()->floats();
+  setup.copy(CopyDirection::kHostToDevice, to, from, bytes);
+  return to;
+}
+
+void DeviceUpdate::copy_motion(Stream& setup) {
   MotionView& motion = launch_.state.motion;
   const auto frames = static_cast<uint64_t>(motion.frames);
   const uint64_t joints = frames * static_cast<uint64_t>(motion.joints) * sizeof(float);
   const uint64_t bodies = frames * static_cast<uint64_t>(motion.bodies) * sizeof(float);
-  const auto floats = [this](const float* from, uint64_t bytes) {
-    return static_cast<const float*>(copied(from, bytes));
+  const auto floats = [&](const float* from, uint64_t bytes) {
+    return static_cast<const float*>(copied(setup, from, bytes));
   };
   motion.joint_position = floats(motion.joint_position, joints);
   motion.joint_velocity = floats(motion.joint_velocity, joints);
@@ -62,104 +89,66 @@ DeviceUpdate::DeviceUpdate(Backend& backend, Stream& stream, const Task& task,
   motion.body_quaternion = floats(motion.body_quaternion, 4 * bodies);
   motion.body_linear_velocity = floats(motion.body_linear_velocity, 3 * bodies);
   motion.body_angular_velocity = floats(motion.body_angular_velocity, 3 * bodies);
-  motion.clip_end = static_cast<const int*>(copied(motion.clip_end, frames * sizeof(int)));
-  launch_.params = static_cast<const UpdateParams*>(copied(&task.params, sizeof(task.params)));
-  launch_.block = reinterpret_cast<const UpdateBlock*>(block_.floats());
-  launch_.echo = reinterpret_cast<u64*>(echo_.floats());
-  launch_.outcomes = reinterpret_cast<UpdateOutcome*>(outcomes_.floats());
-  launch_.num_envs = num_envs;
-  settle();
+  motion.clip_end = static_cast<const int*>(copied(setup, motion.clip_end, frames * sizeof(int)));
 }
 
-// Device memory that starts as a copy of the host's; null for nothing.
-void* DeviceUpdate::copied(const void* from, uint64_t bytes) {
-  if (bytes == 0) return nullptr;
-  memory_.push_back(std::make_unique<Memory>(backend_, Memory::Kind::kDevice, bytes));
-  void* to = memory_.back()->floats();
-  stream_.copy(CopyDirection::kHostToDevice, to, from, bytes);
-  return to;
+void DeviceUpdate::upload_carriers() {
+  stream_.copy(CopyDirection::kHostToDevice, carriers_.floats(), host_.carriers.begin,
+               host_.carriers.bytes);
 }
 
-void DeviceUpdate::settle() const {
-  stream_.record(settled_);
-  settled_.wait();
-}
-
-// Copies a field or counter to the device or back; of fields that the task does not use, nothing.
-template <class View>
-void DeviceUpdate::copy(CopyDirection direction, const View& device, const View& host) const {
-  const uint64_t bytes = bytes_of(host, num_envs_);
-  if (bytes == 0) return;
-  const bool is_upload = direction == CopyDirection::kHostToDevice;
-  stream_.copy(direction, is_upload ? device.data : host.data, is_upload ? host.data : device.data,
-               bytes);
-}
-
-void DeviceUpdate::copy_carriers(CopyDirection direction, const StateView& host) const {
-  for (int i = 0; i < kEpisodeFieldCount; ++i) {
-    copy(direction, launch_.state.episode[i], host.episode[i]);
-  }
-  for (int i = 0; i < kCounterFieldCount; ++i) {
-    copy(direction, launch_.state.counter[i], host.counter[i]);
-  }
-  settle();
-}
-
-void DeviceUpdate::upload(const StateView& host) {
-  copy_carriers(CopyDirection::kHostToDevice, host);
-}
-
-void DeviceUpdate::download(const StateView& host) const {
-  copy_carriers(CopyDirection::kDeviceToHost, host);
-}
-
-void DeviceUpdate::upload_inputs(const StateView& host) {
-  for (int i = 0; i < kSimFieldCount; ++i) {
-    copy(CopyDirection::kHostToDevice, launch_.state.sim[i], host.sim[i]);
-  }
-  copy(CopyDirection::kHostToDevice, launch_.state.episode[kAction], host.episode[kAction]);
+void DeviceUpdate::upload_inputs() {
+  stream_.copy(CopyDirection::kHostToDevice, sim_.floats(), host_.sim.begin, host_.sim.bytes);
+  const FieldView& action = host_.view.episode[kAction];
+  stream_.copy(CopyDirection::kHostToDevice, launch_.state.episode[kAction].data, action.data,
+               bytes_of(action, num_envs_));
 }
 
 void DeviceUpdate::set_block(const UpdateArguments& arguments, float* rows, uint64_t row_floats) {
-  Event& free_again = *staged_[next_block_];
-  free_again.wait();
-  char* block = reinterpret_cast<char*>(staging_.floats()) +
-                static_cast<size_t>(next_block_) * sizeof(UpdateBlock);
-  const UpdateBlock next = {arguments, rows, row_floats, ++version_};
-  std::memcpy(block, &next, sizeof(next));
-  stream_.copy(CopyDirection::kHostToDevice, block_.floats(), block, sizeof(next));
-  stream_.record(free_again);
+  Event& passed = *block_passed_[next_block_];
+  passed.wait();
+  UpdateBlock* staged = reinterpret_cast<UpdateBlock*>(staged_blocks_.floats()) + next_block_;
+  *staged = {arguments, rows, row_floats, ++version_};
+  stream_.copy(CopyDirection::kHostToDevice, block_.floats(), staged, sizeof(*staged));
+  stream_.record(passed);
   next_block_ = 1 - next_block_;
 }
 
 void DeviceUpdate::set_params(const UpdateParams& params) {
-  settle();  // the staged ones may be on their way
+  params_passed_.wait();
   std::memcpy(staged_params_.floats(), &params, sizeof(params));
   stream_.copy(CopyDirection::kHostToDevice, const_cast<UpdateParams*>(launch_.params),
                staged_params_.floats(), sizeof(params));
+  stream_.record(params_passed_);
 }
 
 void DeviceUpdate::submit() { stream_.update(launch_); }
 
-std::vector<UpdateOutcome> DeviceUpdate::outcomes() const {
-  std::vector<UpdateOutcome> found(static_cast<size_t>(num_envs_));
-  u64 echo = 0;
-  stream_.copy(CopyDirection::kDeviceToHost, found.data(), outcomes_.floats(), outcomes_.bytes());
-  stream_.copy(CopyDirection::kDeviceToHost, &echo, echo_.floats(), sizeof(echo));
-  settle();
+void DeviceUpdate::download_to(char* carriers) {
+  stream_.copy(CopyDirection::kDeviceToHost, carriers, carriers_.floats(), host_.carriers.bytes);
+  stream_.copy(CopyDirection::kDeviceToHost, echoed_.floats(), echo_.floats(), sizeof(u64));
+  stream_.record(settled_);
+}
+
+void DeviceUpdate::finish() {
+  settled_.wait();
+  const u64 echo = *reinterpret_cast<const u64*>(echoed_.floats());
   MR_CHECK(echo == version_, "the update step read argument block " + std::to_string(echo) +
                                  ", not " + std::to_string(version_));
-  return found;
 }
 
 uint64_t DeviceUpdate::least_bytes(uint64_t row_floats) const {
-  uint64_t bytes = static_cast<uint64_t>(num_envs_) * row_floats * sizeof(float);
+  const auto envs = static_cast<uint64_t>(num_envs_);
+  uint64_t bytes = envs * (row_floats * sizeof(float) + sizeof(UpdateOutcome));
   for (const FieldView& field : launch_.state.sim) bytes += bytes_of(field, num_envs_);
   for (const FieldView& field : launch_.state.episode) bytes += 2 * bytes_of(field, num_envs_);
-  for (const CounterView& counter : launch_.state.counter) {
-    bytes += 2 * bytes_of(counter, num_envs_);
-  }
-  return bytes + outcomes_.bytes();
+  return bytes + 2 * kCounterFieldCount * envs * sizeof(int);
+}
+
+uint64_t DeviceUpdate::copied_bytes(bool has_reset) const {
+  const uint64_t actions = bytes_of(host_.view.episode[kAction], num_envs_);
+  return host_.sim.bytes + (has_reset ? host_.carriers.bytes : actions) + host_.carriers.bytes +
+         sizeof(UpdateBlock) + sizeof(u64);
 }
 
 }  // namespace millrace

@@ -80,18 +80,19 @@ void FastSacPrograms::add_carriers() {
   actor_state.norm = (*actor_statistics)["actor/grad_norm"];
 
   const uint64_t logits = rows * kCritics * spec.atoms;
-  buffers_.observation = workspace.add_floats("batch/observation", rows * layout.observation_dim);
-  buffers_.critic_input = workspace.add_floats("batch/critic", rows * critic_width());
-  buffers_.next_critic_input = workspace.add_floats("batch/next_critic", rows * critic_width());
-  buffers_.action_heads = workspace.add_floats("action/heads", rows * 2 * actions);
+  buffers_.observation =
+      workspace.add_transient("batch/observation", rows * layout.observation_dim);
+  buffers_.critic_input = workspace.add_transient("batch/critic", rows * critic_width());
+  buffers_.next_critic_input = workspace.add_transient("batch/next_critic", rows * critic_width());
+  buffers_.action_heads = workspace.add_transient("action/heads", rows * 2 * actions);
   buffers_.action_heads_gradient =
-      workspace.add_floats("action/heads_gradient", rows * 2 * actions);
-  buffers_.noise = workspace.add_floats("action/noise", rows * actions);
-  buffers_.log_probability = workspace.add_floats("action/log_probability", rows);
-  buffers_.action_gradient = workspace.add_floats("action/gradient", rows * actions);
-  buffers_.logits = workspace.add_floats("value/logits", logits);
-  buffers_.target_distribution = workspace.add_floats("value/target", logits);
-  buffers_.logits_gradient = workspace.add_floats("value/gradient", logits);
+      workspace.add_transient("action/heads_gradient", rows * 2 * actions);
+  buffers_.noise = workspace.add_transient("action/noise", rows * actions);
+  buffers_.log_probability = workspace.add_transient("action/log_probability", rows);
+  buffers_.action_gradient = workspace.add_transient("action/gradient", rows * actions);
+  buffers_.logits = workspace.add_transient("value/logits", logits);
+  buffers_.target_distribution = workspace.add_transient("value/target", logits);
+  buffers_.logits_gradient = workspace.add_transient("value/gradient", logits);
   buffers_.actor = actor.add_activations(workspace, "actor", spec.batch, true);
   buffers_.critic = critic.add_activations(workspace, "critic", spec.batch, true);
 }

@@ -44,6 +44,7 @@ struct FastSacPrograms {
   Operand finite;
   std::unique_ptr<LearnerStatistics> critic_statistics, actor_statistics;
   std::unique_ptr<Program> critic_program, actor_program;
+  std::vector<const Program*> all() const { return {critic_program.get(), actor_program.get()}; }
 
  private:
   struct Buffers {

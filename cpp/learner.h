@@ -53,14 +53,14 @@ class Learner {
  public:
   virtual ~Learner() = default;
 
-  // rows: LearnerSpec::gathered_rows() packed rows, row_stride floats apart. update_index counts
-  // updates of the whole run from 0.
+  // rows: LearnerSpec::gathered_rows() packed rows, row_stride floats apart, where the learner's
+  // programs run. update_index counts updates of the whole run from 0.
   virtual void update(const float* rows, int row_stride, uint64_t update_index) = 0;
-  // Committed rows in order, each once, before the updates of their tick.
+  // Committed rows in order, each once, before the updates of their tick; in host memory.
   virtual void normalise_from(const float* rows, uint64_t count, int row_stride) = 0;
 
-  // A consistent snapshot between two updates; layout of PolicyShape.
-  virtual const float* policy_parameters() const = 0;
+  // A consistent snapshot between two updates, of host memory; layout of PolicyShape.
+  virtual const float* policy_parameters() = 0;
   virtual size_t policy_parameter_count() const = 0;
   virtual PolicyShape policy_shape() const = 0;
 
@@ -73,6 +73,8 @@ class Learner {
   virtual nlohmann::json describe() const = 0;
 
   virtual void register_state(StateRegistry& registry) = 0;
+  // Before registered tensors are read, and after they were written.
+  virtual void fetch_state() = 0;
   virtual void state_restored() = 0;
   virtual size_t bytes() const = 0;
 };

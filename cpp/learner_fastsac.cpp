@@ -13,8 +13,8 @@ namespace {
 constexpr u32 kActorTensors = 0;
 constexpr u32 kCriticTensors = 1024;
 
-size_t bytes_of(const FastSacPrograms& programs) {
-  size_t total = programs.workspace.bytes();
+size_t bytes_of(const FastSacPrograms& programs, Workspace::Contents contents) {
+  size_t total = programs.workspace.bytes(contents);
   if (programs.spec.observation_normalizer) {
     total += Normalizer(programs.layout.observation_dim).bytes() +
              Normalizer(programs.layout.critic_dim).bytes();
@@ -26,13 +26,26 @@ size_t bytes_of(const FastSacPrograms& programs) {
 
 LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
                                const RowMirror& mirror, uint64_t seed)
+    : LearnerFastSac(spec, layout, mirror, seed, Workspace::Contents::kAll) {}
+
+LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
+                               const RowMirror& mirror, uint64_t seed, Backend& backend,
+                               Stream& stream, Precision precision)
+    : LearnerFastSac(spec, layout, mirror, seed, Workspace::Contents::kState) {
+  device_ = std::make_unique<DeviceWorkspace>(backend, stream, programs_.workspace, programs_.all(),
+                                              precision);
+  device_->upload();
+}
+
+LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
+                               const RowMirror& mirror, uint64_t seed, Workspace::Contents contents)
     : programs_(spec, layout), seed_(seed) {
   if (spec.symmetry && spec.batch % 2 != 0) {
     throw Failure(Code::kInvalid,
                   "learner.batch: must be even with symmetry, got " + std::to_string(spec.batch));
   }
   FastSacPrograms& p = programs_;
-  p.workspace.allocate();
+  p.workspace.allocate(contents);
   p.critic_statistics->clear();
   p.actor_statistics->clear();
   set_blas_threads(spec.threads);
@@ -54,7 +67,13 @@ LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
 }
 
 size_t LearnerFastSac::bytes_needed(const LearnerSpec& spec, const RowLayout& layout) {
-  return bytes_of(FastSacPrograms(spec, layout));
+  return bytes_of(FastSacPrograms(spec, layout), Workspace::Contents::kAll);
+}
+
+uint64_t LearnerFastSac::device_bytes_needed(const LearnerSpec& spec, const RowLayout& layout,
+                                             const BackendApi& api) {
+  const FastSacPrograms programs(spec, layout);
+  return DeviceWorkspace::bytes_needed(api, programs.workspace, programs.all());
 }
 
 void LearnerFastSac::write_mirror(const FastSacPrograms::Mirror& to, const MirrorColumns& from,
@@ -77,7 +96,8 @@ void LearnerFastSac::write_normalizers() {
                             workspace.floats(programs_.critic_scale));
 }
 
-void LearnerFastSac::update(const float* rows, int row_stride, uint64_t update_index) {
+Arguments LearnerFastSac::arguments(const float* rows, int row_stride,
+                                    uint64_t update_index) const {
   const LearnerSpec& spec = programs_.spec;
   Arguments arguments{};
   arguments.rows = rows;
@@ -88,21 +108,44 @@ void LearnerFastSac::update(const float* rows, int row_stride, uint64_t update_i
   arguments.critic_learning_rate = spec.critic_lr;
   arguments.alpha_learning_rate = spec.alpha_lr;
   arguments.target_rate = spec.tau;
-  run_on_cpu(*programs_.critic_program, programs_.workspace, arguments);
+  return arguments;
+}
+
+void LearnerFastSac::update(const float* rows, int row_stride, uint64_t update_index) {
+  const Arguments with = arguments(rows, row_stride, update_index);
   updates_ = update_index + 1;
-  if (updates_ % spec.policy_frequency == 0) {
-    run_on_cpu(*programs_.actor_program, programs_.workspace, arguments);
+  const bool with_actor = updates_ % programs_.spec.policy_frequency == 0;
+  if (device_) {
+    device_->set_arguments(with);
+    submit(with_actor);
+    return;
   }
+  run_on_cpu(*programs_.critic_program, {programs_.workspace, with});
+  if (with_actor) run_on_cpu(*programs_.actor_program, {programs_.workspace, with});
+}
+
+void LearnerFastSac::submit(bool with_actor) {
+  device_->submit(*programs_.critic_program);
+  if (with_actor) device_->submit(*programs_.actor_program);
 }
 
 void LearnerFastSac::normalise_from(const float* rows, uint64_t count, int row_stride) {
   if (!observation_normalizer_) return;
   observation_normalizer_->absorb(rows + programs_.layout.observation(), count, row_stride);
   critic_normalizer_->absorb(rows + programs_.layout.critic(), count, row_stride);
+  // The observation's normaliser stands behind the actor's parameters, in one carrier.
+  if (device_) device_->download(programs_.observation_mean);
   write_normalizers();
+  if (device_) {
+    for (const Operand changed :
+         {programs_.observation_mean, programs_.critic_mean, programs_.critic_scale}) {
+      device_->upload(changed);
+    }
+  }
 }
 
-const float* LearnerFastSac::policy_parameters() const {
+const float* LearnerFastSac::policy_parameters() {
+  if (device_) device_->download(programs_.actor_state.parameters);
   return programs_.workspace.floats(programs_.actor_state.parameters);
 }
 
@@ -113,10 +156,15 @@ size_t LearnerFastSac::policy_parameter_count() const {
 
 nlohmann::json LearnerFastSac::take_statistics() {
   nlohmann::json statistics = nlohmann::json::object();
-  statistics["learner/nonfinite_updates"] =
-      programs_.critic_statistics->left_out() + programs_.actor_statistics->left_out();
-  programs_.critic_statistics->take(statistics);
-  programs_.actor_statistics->take(statistics);
+  uint64_t left_out = 0;
+  for (LearnerStatistics* part :
+       {programs_.critic_statistics.get(), programs_.actor_statistics.get()}) {
+    if (device_) device_->download(part->totals());
+    left_out += part->left_out();
+    part->take(statistics);
+    if (device_) device_->upload(part->totals());
+  }
+  statistics["learner/nonfinite_updates"] = left_out;
   return statistics;
 }
 
@@ -161,10 +209,17 @@ void LearnerFastSac::register_state(StateRegistry& registry) {
   }
 }
 
-void LearnerFastSac::state_restored() {
-  if (observation_normalizer_) write_normalizers();
+void LearnerFastSac::fetch_state() {
+  if (device_) device_->download();
 }
 
-size_t LearnerFastSac::bytes() const { return bytes_of(programs_); }
+void LearnerFastSac::state_restored() {
+  if (observation_normalizer_) write_normalizers();
+  if (device_) device_->upload();
+}
+
+size_t LearnerFastSac::bytes() const {
+  return bytes_of(programs_, device_ ? Workspace::Contents::kState : Workspace::Contents::kAll);
+}
 
 }  // namespace millrace

@@ -1,10 +1,15 @@
 // FastSAC: SAC with two categorical critics, each bootstrapped from its own target network, and
 // mirrored copies of the batch. The mathematics is recorded in fastsac_programs; this class owns
 // its state, runs the programs and names the tensors of a checkpoint.
+//
+// On a device the carriers live there; the host keeps a copy of the state alone, for checkpoints,
+// statistics and policy snapshots. The constructor's thread is the stream's submit thread and makes
+// every call.
 #pragma once
 
 #include <optional>
 
+#include "device_workspace.h"
 #include "fastsac_programs.h"
 #include "learner.h"
 #include "normalizer.h"
@@ -16,29 +21,44 @@ class LearnerFastSac : public Learner {
   // `mirror` is read only with symmetry. Throws kInvalid for an odd batch with symmetry.
   LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout, const RowMirror& mirror,
                  uint64_t seed);
+  // The same with the programs running on a backend, and rows in its memory.
+  LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout, const RowMirror& mirror,
+                 uint64_t seed, Backend& backend, Stream& stream, Precision precision);
 
-  // What an instance will allocate, without allocating it.
+  // What an instance will allocate, without allocating it; `device` of the backend's memory.
   static size_t bytes_needed(const LearnerSpec& spec, const RowLayout& layout);
+  static uint64_t device_bytes_needed(const LearnerSpec& spec, const RowLayout& layout,
+                                      const BackendApi& api);
 
   void update(const float* rows, int row_stride, uint64_t update_index) override;
   void normalise_from(const float* rows, uint64_t count, int row_stride) override;
-  const float* policy_parameters() const override;
+  const float* policy_parameters() override;
   size_t policy_parameter_count() const override;
   PolicyShape policy_shape() const override { return programs_.policy_shape; }
   nlohmann::json take_statistics() override;
   uint64_t updates() const override { return updates_; }
   nlohmann::json describe() const override;
   void register_state(StateRegistry& registry) override;
+  void fetch_state() override;
   void state_restored() override;
   size_t bytes() const override;
 
   const FastSacPrograms& programs() const { return programs_; }
+  // What one update submits, from arguments that stand in the argument block; for capture. On a
+  // device only.
+  void submit(bool with_actor);
+  // Null when the programs run on the host.
+  DeviceWorkspace* device() { return device_.get(); }
 
  private:
+  LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout, const RowMirror& mirror,
+                 uint64_t seed, Workspace::Contents contents);
+  Arguments arguments(const float* rows, int row_stride, uint64_t update_index) const;
   void write_mirror(const FastSacPrograms::Mirror& to, const MirrorColumns& from, int width);
   void write_normalizers();
 
   FastSacPrograms programs_;
+  std::unique_ptr<DeviceWorkspace> device_;
   std::optional<Normalizer> observation_normalizer_, critic_normalizer_;
   uint64_t seed_;
   uint64_t updates_ = 0;

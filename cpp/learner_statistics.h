@@ -27,6 +27,7 @@ class LearnerStatistics {
   // The carrier place of a scalar; throws kBug for an unknown name.
   Operand operator[](const std::string& name) const;
   StatisticsOp op(Operand finite) const;
+  Operand totals() const { return totals_; }
   // Empties the totals; called once the workspace is allocated.
   void clear();
   // Averages (extremes for kMax and kMin) since the last call; nothing when no update was counted.

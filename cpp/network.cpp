@@ -42,10 +42,12 @@ Network::Activations Network::add_activations(Workspace& workspace, const std::s
   for (int i = 0; i < kHiddenLayers; ++i) {
     const std::string prefix = name + "/l" + std::to_string(i) + "/";
     const uint64_t values = lines * layers_[i].outputs;
-    activations.normalised[i] = workspace.add_floats(prefix + "normalised", values);
-    activations.output[i] = workspace.add_floats(prefix + "output", values);
-    activations.inverse_deviation[i] = workspace.add_floats(prefix + "inverse_deviation", lines);
-    if (with_gradients) activations.gradient[i] = workspace.add_floats(prefix + "gradient", values);
+    activations.normalised[i] = workspace.add_transient(prefix + "normalised", values);
+    activations.output[i] = workspace.add_transient(prefix + "output", values);
+    activations.inverse_deviation[i] = workspace.add_transient(prefix + "inverse_deviation", lines);
+    if (with_gradients) {
+      activations.gradient[i] = workspace.add_transient(prefix + "gradient", values);
+    }
   }
   return activations;
 }

@@ -38,7 +38,7 @@ int grain_of(int num_envs, int workers) { return std::clamp(num_envs / (workers 
 
 }  // namespace
 
-PhysicsMujoco::PhysicsMujoco(const SimSpec& spec, int num_envs, WorkerPool& pool)
+PhysicsMujoco::PhysicsMujoco(const SimSpec& spec, int num_envs, WorkerPool& pool, Backend* device)
     : pool_(pool),
       num_envs_(num_envs),
       substeps_(spec.substeps),
@@ -63,7 +63,7 @@ PhysicsMujoco::PhysicsMujoco(const SimSpec& spec, int num_envs, WorkerPool& pool
   activation_.resize(envs * static_cast<size_t>(model_->na));
   gains_.assign(2 * envs, 1.0);
   cause_.assign(envs, kStable);
-  allocate_fields(spec);
+  allocate_fields(spec, device);
 
   for (int env = 0; env < num_envs; ++env) {
     std::copy(description_.default_qpos.begin(), description_.default_qpos.end(),
@@ -79,7 +79,7 @@ SimCapabilities PhysicsMujoco::capabilities() const {
   return {all_servos, true, "mujoco"};
 }
 
-void PhysicsMujoco::allocate_fields(const SimSpec& spec) {
+void PhysicsMujoco::allocate_fields(const SimSpec& spec, Backend* device) {
   const int joints = static_cast<int>(index_.joints.size());
   const int bodies = static_cast<int>(spec.body_names.size());
   const int feet = static_cast<int>(spec.foot_sites.size());
@@ -90,9 +90,15 @@ void PhysicsMujoco::allocate_fields(const SimSpec& spec) {
   dims[kBodyPosition] = dims[kBodyLinearVelocity] = dims[kBodyAngularVelocity] = 3 * bodies;
   dims[kBodyQuaternion] = 4 * bodies;
   dims[kUnstable] = 1;
+  HostBlockLayout layout;
+  uint64_t offsets[kSimFieldCount];
   for (int field = 0; field < kSimFieldCount; ++field) {
-    fields_[field].assign(row(num_envs_, dims[field]), 0.0f);
-    views_[field] = {dims[field] ? fields_[field].data() : nullptr, dims[field], 1, dims[field]};
+    offsets[field] = layout.add(row(num_envs_, dims[field]) * sizeof(float));
+  }
+  fields_ = std::make_unique<HostBlock>(layout, device);
+  for (int field = 0; field < kSimFieldCount; ++field) {
+    auto* data = reinterpret_cast<float*>(fields_->at(offsets[field]));
+    views_[field] = {dims[field] ? data : nullptr, dims[field], 1, dims[field]};
   }
 }
 

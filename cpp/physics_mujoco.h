@@ -21,12 +21,14 @@ namespace millrace {
 
 class PhysicsMujoco final : public SimBackend {
  public:
-  // The pool must outlive this and may be shared; step and reset run loops in it.
-  PhysicsMujoco(const SimSpec& spec, int num_envs, WorkerPool& pool);
+  // The pool must outlive this and may be shared; step and reset run loops in it. A device that
+  // copies the state fields pins them.
+  PhysicsMujoco(const SimSpec& spec, int num_envs, WorkerPool& pool, Backend* device = nullptr);
 
   SimCapabilities capabilities() const override;
   const SimModel& model() const override { return description_; }
   const FieldView* state_view() const override { return views_; }
+  HostRange state_memory() const override { return fields_->range(); }
   Receipt step(const float* actions, uint64_t tick) override;
   void reset(const uint8_t* mask, const double* qpos, const double* qvel,
              const double* gains) override;
@@ -53,7 +55,7 @@ class PhysicsMujoco final : public SimBackend {
   static size_t row(int env, int width) {
     return static_cast<size_t>(env) * static_cast<size_t>(width);
   }
-  void allocate_fields(const SimSpec& spec);
+  void allocate_fields(const SimSpec& spec, Backend* device);
   void load_slab(Worker& worker, int env) const;
   void save_slab(const Worker& worker, int env);
   void set_gains(Worker& worker, int env) const;
@@ -85,7 +87,7 @@ class PhysicsMujoco final : public SimBackend {
   std::vector<int32_t> cause_;  // why it is not stepped; kStable while it is
   uint64_t cause_counts_[kCauseCount] = {};
 
-  std::vector<float> fields_[kSimFieldCount];
+  std::unique_ptr<HostBlock> fields_;
   FieldView views_[kSimFieldCount];
   uint64_t steps_submitted_ = 0;
   std::vector<int> reset_list_;

@@ -72,7 +72,7 @@ void Policy::act(std::optional<Recorded>& recorded, bool deterministic, const Ar
                  int count, float* actions) {
   MR_CHECK(count >= 1 && count <= max_rows_, "more observations than the policy was made for");
   if (!recorded || recorded->rows != count) recorded = {count, record(count, deterministic)};
-  run_on_cpu(recorded->program, workspace_, arguments);
+  run_on_cpu(recorded->program, {workspace_, arguments});
   std::memcpy(actions, workspace_.floats(action_),
               static_cast<size_t>(count) * shape_.action_dim * sizeof(float));
 }

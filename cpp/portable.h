@@ -7,6 +7,14 @@
 #else
 #define MR_FN inline
 #endif
+// A piece of a loop's body: inlined whatever its size, so that the loop vectorises.
+#if defined(__CUDACC__)
+#define MR_LOOP_FN __host__ __device__ __forceinline__
+#elif defined(__METAL_VERSION__)
+#define MR_LOOP_FN inline
+#else
+#define MR_LOOP_FN __attribute__((always_inline)) inline
+#endif
 
 namespace millrace {
 

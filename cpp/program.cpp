@@ -137,16 +137,6 @@ std::vector<Extent> extents(const StatisticsOp& op) {
 
 }  // namespace
 
-const char* kind_of(const Op& op) {
-  static constexpr const char* kNames[] = {"unpack",          "gemm",           "layer_forward",
-                                           "layer_backward",  "column_sum",     "sample_action",
-                                           "action_gradient", "project_target", "critic_loss",
-                                           "actor_loss",      "gradient_norm",  "adamw",
-                                           "temperature",     "statistics"};
-  static_assert(sizeof(kNames) / sizeof(kNames[0]) == std::variant_size_v<Op>);
-  return kNames[op.index()];
-}
-
 void Program::record(Op op, Site site) {
   const auto operands = std::visit([](const auto& typed) { return extents(typed); }, op);
   for (const Extent& extent : operands) {

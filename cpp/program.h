@@ -16,10 +16,14 @@
 #include <variant>
 #include <vector>
 
+#include "adamw_body.h"
 #include "philox.h"
+#include "support.h"
 #include "workspace.h"
 
 namespace millrace {
+
+enum class LearningRate { kActor, kCritic, kAlpha };
 
 // What varies between two runs of a program. Plain data: a device gets a copy per launch.
 struct Arguments {
@@ -31,9 +35,13 @@ struct Arguments {
   float critic_learning_rate;
   float alpha_learning_rate;
   float target_rate;  // tau
-};
 
-enum class LearningRate { kActor, kCritic, kAlpha };
+  MR_FN float learning_rate(LearningRate rate) const {
+    return rate == LearningRate::kActor    ? actor_learning_rate
+           : rate == LearningRate::kCritic ? critic_learning_rate
+                                           : alpha_learning_rate;
+  }
+};
 
 // target[r][i] = (x - mean[i]) * scale[i], with x = rows[r][column + i] for the first source_rows
 // rows and x = sign[i] * rows[r - source_rows][column + source[i]], their mirror image, after them.
@@ -100,13 +108,6 @@ struct ActionGradientOp {
   Operand mean_deviation;  // scalar: mean over rows and dims of s
 };
 
-// The support of the categorical critics: atoms evenly spaced on [v_min, v_max].
-struct Support {
-  int atoms;
-  float v_min, v_max;
-  float spacing() const { return (v_max - v_min) / static_cast<float>(atoms - 1); }
-};
-
 // Each group's own next distribution, moved to r - gamma b alpha log pi' + gamma b z, clamped to
 // the support and split between neighbours. b = clamp(1 - done + truncated, 0, 1). A reward that is
 // not finite makes its row's target NaN, so that the loss shows it.
@@ -150,10 +151,6 @@ struct GradientNormOp {
   Operand norm, clip, finite;  // scalars
 };
 
-struct AdamWConstants {
-  float beta1, beta2, weight_decay;
-};
-
 // One AdamW step where finite is 1, else nothing. `step` (u64) counts the steps taken, on the
 // device, because only the device knows which ones were. With a target: target += tau (new -
 // target).
@@ -189,7 +186,16 @@ using Op = std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, Colum
                         SampleActionOp, ActionGradientOp, ProjectTargetOp, CriticLossOp,
                         ActorLossOp, GradientNormOp, AdamWOp, TemperatureOp, StatisticsOp>;
 
-const char* kind_of(const Op& op);
+// Here, because a plug-in names ops, too.
+inline const char* kind_of(const Op& op) {
+  static constexpr const char* kNames[] = {"unpack",          "gemm",           "layer_forward",
+                                           "layer_backward",  "column_sum",     "sample_action",
+                                           "action_gradient", "project_target", "critic_loss",
+                                           "actor_loss",      "gradient_norm",  "adamw",
+                                           "temperature",     "statistics"};
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == std::variant_size_v<Op>);
+  return kNames[op.index()];
+}
 
 // Where an op was recorded; findings name it.
 struct Site {

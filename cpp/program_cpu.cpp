@@ -10,8 +10,7 @@
 
 namespace millrace {
 
-void run_on_cpu(const Program& program, const Workspace& workspace, const Arguments& arguments) {
-  const CpuFrame frame{workspace, arguments};
+void run_on_cpu(const Program& program, const CpuFrame& frame) {
   for (const Program::Record& record : program.records()) {
     std::visit([&](const auto& op) { execute(op, frame); }, record.op);
   }

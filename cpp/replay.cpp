@@ -16,13 +16,16 @@ Replay::Replay(Backend& backend, const ReplaySpec& spec, FirstError& first_error
                 : nullptr),
       stream_(backend),
       host_stream_(host_ != nullptr ? std::make_unique<Stream>(*host_) : nullptr),
-      ingress_(ring_backend(), spec.layout, spec.depth, spec.num_envs, doorbell_, spec.has_reader),
+      ingress_(ring_backend(), spec.layout, spec.depth, spec.num_envs, doorbell_, spec.has_reader,
+               spec.slots == Place::kDevice ? Memory::Kind::kDevice : Memory::Kind::kPinnedHost),
       ring_(ring_backend(), ring_stream(), spec.layout, spec.capacity_rows, ingress_),
       sampler_(backend, ring_stream(), stream_, sampler_spec()) {
   const uint64_t in_flight = (static_cast<uint64_t>(spec.depth) + 1) * spec.num_envs;
   MR_CHECK(spec.capacity_rows >= in_flight, "capacity " + std::to_string(spec.capacity_rows) +
                                                 " is below the " + std::to_string(in_flight) +
                                                 " rows that may be in flight");
+  MR_CHECK(spec.slots == Place::kHost || is_ring_on_device(),
+           "slots in device memory feed a ring in device memory");
   if (trace == nullptr || !is_ring_on_device() || backend.is_host_memory()) return;
   stream_trace_ = std::make_unique<StreamTrace>(backend, stream_, *trace);
   ring_.trace_with(stream_trace_.get());
@@ -42,13 +45,15 @@ SamplerSpec Replay::sampler_spec() const {
 }
 
 uint64_t Replay::host_bytes() const {
-  return ingress_.bytes() + (is_ring_on_device() ? 0 : ring_.bytes());
+  return (ingress_.is_on_device() ? 0 : ingress_.bytes()) +
+         (is_ring_on_device() ? 0 : ring_.bytes());
 }
 
 uint64_t Replay::host_batch_bytes() const { return sampler_.bytes(Memory::Kind::kPinnedHost); }
 
 uint64_t Replay::device_bytes() const {
-  return sampler_.bytes(Memory::Kind::kDevice) + (is_ring_on_device() ? ring_.bytes() : 0);
+  return sampler_.bytes(Memory::Kind::kDevice) + (ingress_.is_on_device() ? ingress_.bytes() : 0) +
+         (is_ring_on_device() ? ring_.bytes() : 0);
 }
 
 float* Replay::claim() {
@@ -176,25 +181,19 @@ void Replay::finish_trace() {
   if (stream_trace_ != nullptr) stream_trace_->collect(true);
 }
 
-bool Replay::wait_for_work() {
-  for (;;) {
-    const uint64_t seen = doorbell_.count();
-    first_error_.check();
-    if (ingress_.is_closed()) return false;
-    if (advance()) {
-      remember();
-      return true;
-    }
-    if (ring_.has_copies_in_flight()) {
-      wait_for_copy();
-      continue;
-    }
-    if (sampler_.observe(true)) {
-      doorbell_.ring();
-      continue;
-    }
-    doorbell_.wait(seen);
+bool Replay::work() {
+  first_error_.check();
+  if (advance()) {
+    remember();
+    return true;
   }
+  if (ring_.has_copies_in_flight()) {
+    wait_for_copy();
+    return true;
+  }
+  const bool has_observed = sampler_.observe(true);
+  if (has_observed) doorbell_.ring();
+  return has_observed;
 }
 
 ReplayCounters Replay::counters() const {

@@ -3,7 +3,7 @@
 // gathers run on the host, and the device's stream only delivers batches.
 //
 // Threads: one collector (claim, publish), one learner (request.., ready, wait_ready, wait_settled,
-// take, taken, next_committed, finish_read), one submit thread (progress, wait_for_work); learner
+// take, taken, next_committed, finish_read), one submit thread (progress, work); learner
 // and submit thread may be the same. counters() and close() may be called by any thread. A thread
 // that fails sets the FirstError and then calls close(); every other one then fails with that error
 // as its cause.
@@ -45,7 +45,8 @@ struct ReplaySpec {
   Pipeline pipeline = Pipeline::kDeviceResident;
   Place batch_place = Place::kDevice;  // where the learner reads
   BatchLayout batch_layout = BatchLayout::kRow;
-  bool has_reader = false;  // next_committed() is used: slots wait for it
+  bool has_reader = false;     // next_committed() is used: slots wait for it
+  Place slots = Place::kHost;  // where rows are packed
 };
 
 struct ReplayCounters {
@@ -75,6 +76,7 @@ class Replay {
   // sample_rows rows, batch_stride() floats apart; valid until the next take().
   const float* take(uint64_t tick);
   SampleRange taken() const { return sampler_.taken(); }
+  int row_width() const { return spec_.layout.width(); }
   int batch_stride() const { return static_cast<int>(columns_.stride); }
 
   // num_envs committed rows of layout.width() floats in host memory, every row once and in order,
@@ -90,13 +92,15 @@ class Replay {
   // drain -> gather -> submit. With `wait`: until the outstanding request is gathered and complete
   // and every row published when it was called is committed; returns early after close().
   void progress(bool wait);
-  // For a submit thread of its own: sleeps until there is something to do; false after close().
-  bool wait_for_work();
+  // For a submit thread of its own: does what there is to do; false if there was nothing. The
+  // doorbell rings whenever that may have changed.
+  bool work();
+  Doorbell& doorbell() { return doorbell_; }
   // Submit thread, at its end: writes the device's spans that are still out.
   void finish_trace();
 
   ReplayCounters counters() const;
-  // Slots, and with a ring in host memory the ring.
+  // Slots in host memory, and with a ring in host memory the ring.
   uint64_t host_bytes() const;
   // Pinned batches.
   uint64_t host_batch_bytes() const;
@@ -110,6 +114,7 @@ class Replay {
   // The next progress() gathers the outstanding request again: the same rows as before.
   void restored(bool with_replay);
   void close();
+  bool is_closed() const { return ingress_.is_closed(); }
 
  private:
   enum SavedWord { kCommitted, kHasRequest, kIsNewest, kTick, kLow, kHigh, kSavedWords };

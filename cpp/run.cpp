@@ -38,7 +38,9 @@ Run::Run(const nlohmann::json& config)
 Run::Run(const nlohmann::json& config, const BackendApi& backend)
     : plan_(parse_plan(config)),
       backend_(backend),
-      sim_(config, plan_.num_envs, plan_.threads, plan_.seed) {
+      update_place_(choose_update_place(plan_, backend.name, backend.is_host_memory != 0)),
+      sim_(config, plan_.num_envs, plan_.threads, plan_.seed,
+           update_place_.is_on_device ? &backend_ : nullptr) {
   set_blas_threads(plan_.learner.threads);
   if (config.contains("trace_path")) {
     trace_ =
@@ -52,13 +54,23 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   learner_ =
       std::make_unique<LearnerFastSac>(plan_.learner, task.layout, mirror_of(task), plan_.seed);
   policy_ = std::make_unique<Policy>(learner_->policy_shape(), plan_.num_envs);
-  replay_ =
-      std::make_unique<Replay>(backend_, plan_.replay_spec(task.layout), error_, trace_.get());
+  replay_ = std::make_unique<Replay>(
+      backend_,
+      plan_.replay_spec(task.layout, update_place_.is_on_device ? Place::kDevice : Place::kHost),
+      error_, trace_.get());
   sim_.update->start_episodes(*sim_.physics, true);
   register_state();
-  collector_ = std::make_unique<Collector>(CollectorParts{*sim_.physics, *sim_.update, *sim_.pool,
-                                                          *policy_, *replay_, error_, trace_.get(),
-                                                          plan_.num_envs, plan_.seed});
+  if (update_place_.is_on_device) {
+    const UpdateStep& update = *sim_.update;
+    device_update_ = std::make_unique<SubmittedUpdate>(
+        backend_, task,
+        HostState{update.state(), sim_.physics->state_memory(), update.memory(), update.outcomes()},
+        plan_.num_envs, GraphSpec{"update", graph_policy(plan_.graph), ""}, replay_->doorbell(),
+        trace_.get());
+  }
+  collector_ = std::make_unique<Collector>(
+      CollectorParts{*sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_,
+                     trace_.get(), plan_.num_envs, plan_.seed, device_update_.get()});
 }
 
 Run::~Run() {
@@ -95,7 +107,8 @@ nlohmann::json Run::advance(uint64_t ticks) {
   error_.check();
   if (!is_started_) {
     if (!backend_.is_host_memory()) {
-      submit_thread_ = std::make_unique<SubmitThread>(*replay_, error_, trace_.get());
+      submit_thread_ =
+          std::make_unique<SubmitThread>(*replay_, device_update_.get(), error_, trace_.get());
     }
     collector_->start(counters_[kCollectorTick]);
     is_started_ = true;
@@ -298,10 +311,6 @@ nlohmann::json Run::facts() const {
                  {"threshold_rows", replay_->threshold_rows()},
                  {"host_batch_bytes", replay_->host_batch_bytes()},
                  {"submit_thread", backend_.is_host_memory() ? "learner" : "submit"}});
-  const std::string reason =
-      plan_.graph == "off"
-          ? "graph: off was requested"
-          : "update step and learner run on the cpu, which launches programs eagerly";
   return {{"carriers",
            {{"digest", hexadecimal(carriers_.digest())},
             {"total_bytes", carriers_.total_bytes()},
@@ -319,21 +328,23 @@ nlohmann::json Run::facts() const {
             {"blas", blas_threads()},
             {"blas_kernels", blas_kernels()}}},
           {"learner", learner_->describe()},
-          {"graphs",
-           {{"update",
-             {{"requested", plan_.graph},
-              {"effective", "off"},
-              {"state", "DISABLED"},
-              {"reason", reason},
-              {"captures", 0},
-              {"replays", 0}}},
-            {"learner",
-             {{"requested", plan_.graph},
-              {"effective", "off"},
-              {"state", "DISABLED"},
-              {"reason", reason},
-              {"captures", 0},
-              {"replays", 0}}}}}};
+          {"graphs", graph_facts()}};
+}
+
+nlohmann::json Run::graph_facts() const {
+  const auto disabled = [this](const char* place, const std::string& reason) {
+    return nlohmann::json{{"requested", plan_.graph},
+                          {"effective", "off"},
+                          {"place", place},
+                          {"state", to_string(GraphState::kDisabled)},
+                          {"reason", plan_.graph == "off" ? "graph: off was requested" : reason},
+                          {"captures", 0},
+                          {"replays", 0}};
+  };
+  return {{"update", device_update_ != nullptr
+                         ? device_update_->facts()
+                         : disabled("host", update_place_.id + ": " + update_place_.reason)},
+          {"learner", disabled("host", "the learner runs on the cpu, which launches eagerly")}};
 }
 
 }  // namespace millrace

@@ -24,6 +24,7 @@
 #include "session.h"
 #include "sim_parts.h"
 #include "submit_thread.h"
+#include "update_place.h"
 
 namespace millrace {
 
@@ -66,16 +67,19 @@ class Run : public Session {
   nlohmann::json report(uint64_t ticks, uint64_t updates, uint64_t elapsed_ns);
   void refuse_divergence(const nlohmann::json& metrics, uint64_t updates);
   nlohmann::json replay_counters() const;
+  nlohmann::json graph_facts() const;
 
   FirstError error_;
   const RunPlan plan_;
   Backend backend_;
+  const UpdatePlace update_place_;
   SimParts sim_;
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Policy> policy_;
   std::unique_ptr<Replay> replay_;
-  std::unique_ptr<SubmitThread> submit_thread_;  // null: the learner thread submits
+  std::unique_ptr<SubmittedUpdate> device_update_;  // null: the host runs the update step
+  std::unique_ptr<SubmitThread> submit_thread_;     // null: the learner thread submits
   std::unique_ptr<Collector> collector_;
   CarrierTable carriers_;
   StateRegistry registry_;

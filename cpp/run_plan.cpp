@@ -70,7 +70,7 @@ uint64_t RunPlan::threshold_rows() const {
       static_cast<uint64_t>(learner.learning_starts) * static_cast<uint64_t>(num_envs));
 }
 
-ReplaySpec RunPlan::replay_spec(const RowLayout& layout) const {
+ReplaySpec RunPlan::replay_spec(const RowLayout& layout, Place slots) const {
   ReplaySpec spec;
   spec.layout = layout;
   spec.num_envs = static_cast<uint64_t>(num_envs);
@@ -82,6 +82,7 @@ ReplaySpec RunPlan::replay_spec(const RowLayout& layout) const {
   spec.pipeline = pipeline;
   spec.batch_place = Place::kHost;  // the learner runs on the CPU
   spec.has_reader = learner.observation_normalizer;
+  spec.slots = slots;
   return spec;
 }
 
@@ -100,6 +101,7 @@ RunPlan parse_plan(const nlohmann::json& config) {
   plan.synchronous = flag_at(config, "collector.sync");
   plan.max_lead_ticks =
       static_cast<uint64_t>(integer_at(config, "collector.max_lead_ticks", 1, 1 << 20));
+  plan.update = choice_at(config, "collector.update", {"auto", "host", "device"});
   plan.pipeline = pipeline(choice_at(
       config, "replay.pipeline",
       {to_string(Pipeline::kDeviceResident), to_string(Pipeline::kCpuPinnedDoubleBuffer)}));

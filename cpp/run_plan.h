@@ -19,6 +19,7 @@ struct RunPlan {
   int threads;  // physics and update workers; 0 = auto
   bool synchronous;
   uint64_t max_lead_ticks;
+  std::string update;  // where the update step runs, as requested: auto, host, device
   Pipeline pipeline;
   uint64_t capacity_rows;
   int ingress_depth;
@@ -26,7 +27,8 @@ struct RunPlan {
 
   uint64_t gathered_rows_per_tick() const;
   uint64_t threshold_rows() const;
-  ReplaySpec replay_spec(const RowLayout& layout) const;
+  // `slots`: where the update step packs rows.
+  ReplaySpec replay_spec(const RowLayout& layout, Place slots = Place::kHost) const;
 };
 
 // Throws Failure(kInvalid) naming the key, the value and what is allowed.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "host_block.h"
 #include "layout.h"
 #include "receipt.h"
 #include "state.h"
@@ -59,6 +60,8 @@ class SimBackend {
   virtual const SimModel& model() const = 0;
   // The kSimFieldCount views of the state fields (other members null).
   virtual const FieldView* state_view() const = 0;
+  // The block that all state fields lie in.
+  virtual HostRange state_memory() const = 0;
   // actions: num_envs x num_actions. Returns when every environment stepped.
   virtual Receipt step(const float* actions, uint64_t tick) = 0;
   // For each masked environment: qpos (nq), qvel (nv), gains {kp factor, kd factor}; rows of the

@@ -21,7 +21,8 @@ std::string resources_dir_of(const nlohmann::json& config) {
   return config.at("resources_dir").get<std::string>();
 }
 
-SimParts::SimParts(const nlohmann::json& config, int num_envs, int threads, uint64_t seed) {
+SimParts::SimParts(const nlohmann::json& config, int num_envs, int threads, uint64_t seed,
+                   Backend* device) {
   const SimSpec spec = sim_spec_of(config, resources_dir_of(config));
   if (threads == 0) {
     const ThreadChoice choice = measure_threads(spec, num_envs);
@@ -31,9 +32,9 @@ SimParts::SimParts(const nlohmann::json& config, int num_envs, int threads, uint
     thread_choice = {{"requested", threads}, {"effective", threads}};
   }
   pool = std::make_unique<WorkerPool>(threads);
-  physics = std::make_unique<PhysicsMujoco>(spec, num_envs, *pool);
+  physics = std::make_unique<PhysicsMujoco>(spec, num_envs, *pool, device);
   task = std::make_unique<Task>(make_task(config, physics->model()));
-  update = std::make_unique<UpdateStep>(*task, physics->state_view(), num_envs, seed);
+  update = std::make_unique<UpdateStep>(*task, physics->state_view(), num_envs, seed, device);
 }
 
 nlohmann::json SimParts::describe() const {

@@ -13,8 +13,10 @@
 namespace millrace {
 
 struct SimParts {
-  // `threads` 0 measures at start; the choice and its figures go to the manifest.
-  SimParts(const nlohmann::json& config, int num_envs, int threads, uint64_t seed);
+  // `threads` 0 measures at start; the choice and its figures go to the manifest. A device that
+  // runs the update step pins what it copies.
+  SimParts(const nlohmann::json& config, int num_envs, int threads, uint64_t seed,
+           Backend* device = nullptr);
 
   nlohmann::json describe() const;
 

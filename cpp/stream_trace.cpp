@@ -6,15 +6,15 @@ namespace millrace {
 
 namespace {
 
-constexpr uint32_t kTrack = 9001;  // where analysis scripts look for it
-constexpr const char* kTrackName = "gpu_stream_0";
+constexpr uint32_t kFirstTrack = 9001;  // where analysis scripts look for them
+constexpr const char* kTrackNames[] = {"gpu_stream_0", "gpu_stream_1"};
 constexpr double kAnchorAge = 1e9;  // ns
 
 }  // namespace
 
-StreamTrace::StreamTrace(Backend& backend, Stream& stream, Trace& trace)
-    : backend_(backend), stream_(stream), trace_(trace) {
-  trace.name_track(kTrack, kTrackName);
+StreamTrace::StreamTrace(Backend& backend, Stream& stream, Trace& trace, uint32_t index)
+    : backend_(backend), stream_(stream), trace_(trace), track_(kFirstTrack + index) {
+  trace.name_track(track_, kTrackNames[index]);
 }
 
 std::unique_ptr<Event> StreamTrace::timed_event() {
@@ -48,7 +48,7 @@ void StreamTrace::write(Span& span) {
     begin_ns = span.submitted_ns;
   }
   const uint64_t end_ns = begin_ns + static_cast<uint64_t>(length > 0 ? length : 0);
-  trace_.complete_on(kTrack, span.name, begin_ns, end_ns);
+  trace_.complete_on(track_, span.name, begin_ns, end_ns);
   if (begin > kAnchorAge) {
     std::swap(anchor_, span.end);
     anchor_ns_ = end_ns;

@@ -20,7 +20,8 @@ namespace millrace {
 
 class StreamTrace {
  public:
-  StreamTrace(Backend& backend, Stream& stream, Trace& trace);
+  // `index`: which stream of the run, 0 or 1; each has a track of its own.
+  StreamTrace(Backend& backend, Stream& stream, Trace& trace, uint32_t index = 0);
 
   void begin(const char* name);
   void end();
@@ -40,6 +41,7 @@ class StreamTrace {
   Backend& backend_;
   Stream& stream_;
   Trace& trace_;
+  const uint32_t track_;
   std::unique_ptr<Event> anchor_;
   uint64_t anchor_ns_ = 0;
   std::deque<Span> pending_;

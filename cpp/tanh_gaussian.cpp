@@ -3,28 +3,10 @@
 #include <vector>
 
 #include "lanes.h"
+#include "tanh_gaussian_body.h"
 
 namespace millrace {
 namespace {
-
-constexpr float kMeanLimit = 10.0f;
-constexpr float kLogDeviationLow = -5.0f;
-constexpr float kLogDeviationHalfRange = 2.5f;
-constexpr float kSquashEpsilon = 1e-6f;
-constexpr float kHalfLogTwoPi = 0.918938533f;
-
-// tanh without a branch, so that loops over it vectorise; `complement` = 1 - tanh^2, accurate where
-// tanh rounds to one.
-struct Squashed {
-  float value, complement;
-};
-
-MR_INLINE Squashed squash(float x) {
-  const float shrink = mr_exp(-2.0f * mr_abs(x));
-  const float inverse = 1.0f / (1.0f + shrink);
-  const float magnitude = (1.0f - shrink) * inverse;
-  return {x < 0.0f ? -magnitude : magnitude, 4.0f * shrink * inverse * inverse};
-}
 
 // Philox4x32-10 of kLanes counters; one word of every lane together, so that rounds vectorise.
 struct PhiloxLanes {
@@ -51,26 +33,15 @@ MR_INLINE void normal_lanes(const u32 (&a)[kLanes], const u32 (&b)[kLanes], floa
   }
 }
 
-MR_INLINE float clamp_mean(float mean) {
-  mean = mean > kMeanLimit ? kMeanLimit : mean;
-  return mean < -kMeanLimit ? -kMeanLimit : mean;
-}
-
-MR_INLINE float log_deviation_of(float raw) {
-  return kLogDeviationLow + kLogDeviationHalfRange * (squash(raw).value + 1.0f);
-}
-
 // Returns the row's log pi.
 MR_CLONES float sample_row(const float* __restrict heads, const float* __restrict bias,
                            const float* __restrict noise, float* __restrict action,
                            float* __restrict densities, int actions) {
   for (int i = 0; i < actions; ++i) {
-    const float mean = clamp_mean(heads[i] + bias[i]);
-    const float log_deviation = log_deviation_of(heads[actions + i] + bias[actions + i]);
-    const Squashed squashed = squash(mean + mr_exp(log_deviation) * noise[i]);
-    action[i] = squashed.value;
-    densities[i] = -0.5f * noise[i] * noise[i] - log_deviation - kHalfLogTwoPi -
-                   mr_log_of_normal(squashed.complement + kSquashEpsilon, 0.0f);
+    const SampledAction sampled =
+        sample_action(heads[i] + bias[i], heads[actions + i] + bias[actions + i], noise[i]);
+    action[i] = sampled.action;
+    densities[i] = sampled.density;
   }
   return lane_sum(densities, actions);
 }
@@ -81,18 +52,12 @@ MR_CLONES void action_gradient_row(const float* __restrict heads, const float* _
                                    float* __restrict heads_gradient, float* __restrict deviations,
                                    int actions) {
   for (int i = 0; i < actions; ++i) {
-    const float raw_mean = heads[i] + bias[i];
-    const Squashed raw = squash(heads[actions + i] + bias[actions + i]);
-    const float deviation = mr_exp(kLogDeviationLow + kLogDeviationHalfRange * (raw.value + 1.0f));
-    const float scaled_noise = deviation * noise[i];
-    const Squashed squashed = squash(clamp_mean(raw_mean) + scaled_noise);
-    const float from_density =
-        2.0f * squashed.value * squashed.complement / (squashed.complement + kSquashEpsilon);
-    const float inner = action_gradient[i] * squashed.complement + alpha_share * from_density;
-    heads_gradient[i] = mr_abs(raw_mean) <= kMeanLimit ? inner : 0.0f;
-    heads_gradient[actions + i] =
-        (inner * scaled_noise - alpha_share) * kLogDeviationHalfRange * raw.complement;
-    deviations[i] = deviation;
+    const HeadGradient gradient =
+        head_gradient(heads[i] + bias[i], heads[actions + i] + bias[actions + i], noise[i],
+                      action_gradient[i], alpha_share);
+    heads_gradient[i] = gradient.mean;
+    heads_gradient[actions + i] = gradient.raw;
+    deviations[i] = gradient.deviation;
   }
 }
 

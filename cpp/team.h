@@ -1,6 +1,8 @@
-// Team: the lanes that share one environment's tick. A loop over components gives lane l the
-// components l, l + size, …; what one lane decides for all is decided by every lane from the same
-// memory, after sync(). So a tick gives the same bits whatever the team: sums are never split.
+// Team: the lanes that share one environment's tick, or one row of a program's op. A loop over
+// components gives lane l the components l, l + size, …; what one lane decides for all is decided
+// by every lane from the same memory, after sync(). So a tick gives the same bits whatever the
+// team: sums are never split. Ops of programs do split theirs: the bits depend on the team's size,
+// and on nothing else.
 // Freestanding. A device brings its own team with the same members; this one is a single lane.
 #pragma once
 
@@ -16,6 +18,9 @@ struct SoloTeam {
   MR_FN void sync() const {}
   // The smallest value of all lanes, to all lanes.
   MR_FN int minimum(int value) const { return value; }
+  // The same of floats; a value that is not a number may be passed over.
+  MR_FN float maximum(float value) const { return value; }
+  MR_FN float sum(float value) const { return value; }
 };
 
 }  // namespace millrace

@@ -44,6 +44,10 @@ constexpr const char* kGpuBatchGather = "gpu/replay_pipeline_batch_gather";
 constexpr const char* kGpuBatchCopy = "gpu/replay_pipeline_batch_copy";
 constexpr const char* kWaitForAction = "collector/wait_for_learner_action";
 constexpr const char* kEnvStep = "collector/env_step";
+constexpr const char* kUpdateSubmit = "submit/update_step";
+constexpr const char* kGpuUpdateUpload = "gpu/update_step_h2d";
+constexpr const char* kGpuUpdate = "gpu/update_step";
+constexpr const char* kGpuUpdateDownload = "gpu/update_step_d2h";
 constexpr const char* kCollectorUpdate = "collector/update_step";
 constexpr const char* kCollectorReset = "collector/reset";
 }  // namespace span

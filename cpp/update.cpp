@@ -1,9 +1,6 @@
 #include "update.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 #include <vector>
 
 #include "motion_clip.h"
@@ -15,7 +12,6 @@ namespace {
 
 // The first reset belongs to no tick of a run: its draws use the last tick number there is.
 constexpr uint64_t kBeforeFirstTick = (uint64_t{1} << 56) - 1;
-constexpr size_t kCarrierAlignment = 64;
 
 struct EpisodeFieldInfo {
   EpisodeField field;
@@ -47,9 +43,8 @@ MotionView view_of(const Task& task) { return task.motion ? task.motion->view() 
 
 }  // namespace
 
-void UpdateStep::Free::operator()(void* memory) const { std::free(memory); }
-
-UpdateStep::UpdateStep(const Task& task, const FieldView* sim_fields, int num_envs, uint64_t seed)
+UpdateStep::UpdateStep(const Task& task, const FieldView* sim_fields, int num_envs, uint64_t seed,
+                       Backend* device)
     : params_(task.params),
       reset_spec_(task.reset),
       motion_reset_(task.motion_reset),
@@ -57,7 +52,6 @@ UpdateStep::UpdateStep(const Task& task, const FieldView* sim_fields, int num_en
       layout_(task.layout),
       num_envs_(num_envs),
       seed_(seed),
-      outcomes_(static_cast<size_t>(num_envs), UpdateOutcome{kVerdictGood, 0, 0.0f}),
       curriculum_(task.penalty, num_envs),
       frame_sampler_(task.frame_sampler, view_of(task)),
       motion_digest_(task.motion ? task.motion->digest() : 0),
@@ -69,42 +63,44 @@ UpdateStep::UpdateStep(const Task& task, const FieldView* sim_fields, int num_en
       gains_(static_cast<size_t>(num_envs) * 2, 1.0) {
   std::copy(sim_fields, sim_fields + kSimFieldCount, state_.sim);
   state_.motion = view_of(task);
-  allocate_carriers(task);
+  allocate_carriers(device);
 }
 
-void* UpdateStep::allocate(const std::string& name, DType dtype, int dim) {
-  StateTensor carrier = {"update/" + name, dtype, {num_envs_, dim}, nullptr, false};
-  const size_t bytes =
-      (carrier.bytes() + kCarrierAlignment - 1) / kCarrierAlignment * kCarrierAlignment;
-  void* memory = std::aligned_alloc(kCarrierAlignment, bytes);
-  if (!memory) throw std::bad_alloc();
-  storage_.emplace_back(memory);
-  std::memset(memory, 0, bytes);
-  carrier.data = memory;
-  carriers_.push_back(carrier);
-  return memory;
-}
+void UpdateStep::allocate_carriers(Backend* device) {
+  HostBlockLayout layout;
+  std::vector<uint64_t> offsets;
+  const auto add = [&](const std::string& name, DType dtype, int dim) {
+    carriers_.push_back({"update/" + name, dtype, {num_envs_, dim}, nullptr, false});
+    offsets.push_back(layout.add(carriers_.back().bytes()));
+  };
+  const std::vector<EpisodeFieldInfo> fields = episode_fields(params_);
+  for (const EpisodeFieldInfo& info : fields) {
+    if (info.dim > 0) add(info.name, DType::kF32, info.dim);
+  }
+  for (const char* name : kCounterNames) add(name, DType::kI32, 1);
+  const uint64_t outcomes = layout.add(static_cast<uint64_t>(num_envs_) * sizeof(UpdateOutcome));
+  block_ = std::make_unique<HostBlock>(layout, device);
+  outcomes_ = reinterpret_cast<UpdateOutcome*>(block_->at(outcomes));  // cleared: kVerdictGood
 
-void UpdateStep::allocate_carriers(const Task& task) {
-  for (const EpisodeFieldInfo& info : episode_fields(task.params)) {
+  for (size_t i = 0; i < carriers_.size(); ++i) carriers_[i].data = block_->at(offsets[i]);
+  size_t next = 0;
+  for (const EpisodeFieldInfo& info : fields) {
     if (info.dim == 0) continue;
-    auto* data = static_cast<float*>(allocate(info.name, DType::kF32, info.dim));
+    auto* data = static_cast<float*>(carriers_[next++].data);
     state_.episode[info.field] = {data, info.dim, 1, info.dim};
   }
-  for (int field = 0; field < kCounterFieldCount; ++field) {
-    auto* data = static_cast<int*>(allocate(kCounterNames[field], DType::kI32, 1));
-    state_.counter[field] = {data, 1};
+  for (CounterView& counter : state_.counter) {
+    counter = {static_cast<int*>(carriers_[next++].data), 1};
   }
 }
 
 void UpdateStep::update(uint64_t tick, int begin, int end, float* rows) {
-  const UpdateArguments arguments = {seed_, tick, curriculum_.scale()};
+  const UpdateArguments arguments = this->arguments(tick);
   const auto width = static_cast<size_t>(layout_.width());
   thread_local std::vector<float> row;
   row.resize(width);
   for (int env = begin; env < end; ++env) {
-    outcomes_[static_cast<size_t>(env)] =
-        update_environment(SoloTeam(), params_, arguments, state_, env, row.data());
+    outcomes_[env] = update_environment(SoloTeam(), params_, arguments, state_, env, row.data());
     streaming_copy(rows + static_cast<size_t>(env) * width, row.data(), width);
   }
   streaming_fence();  // whoever publishes the rows only knows that this call has returned
@@ -117,7 +113,7 @@ void UpdateStep::start_episodes(SimBackend& backend, bool desynchronised) {
 }
 
 int UpdateStep::reset(uint64_t tick, SimBackend& backend) {
-  statistics_.add(tick, state_, outcomes_.data(), num_envs_);
+  statistics_.add(tick, state_, outcomes_, num_envs_);
   curriculum_.episodes_ended(static_cast<int>(statistics_.ended().size()),
                              statistics_.mean_length_ended());
   report_failures();
@@ -170,7 +166,7 @@ void UpdateStep::reset_masked(uint64_t tick, SimBackend& backend, bool first) {
   spec.randomise_gains = spec.randomise_gains && backend.capabilities().can_randomise_gains;
   draw_starts(tick, spec);
   backend.reset(reset_mask_.data(), qpos_.data(), qvel_.data(), gains_.data());
-  const UpdateArguments arguments = {seed_, tick, curriculum_.scale()};
+  const UpdateArguments arguments = this->arguments(tick);
   for (int env = 0; env < num_envs_; ++env) {
     if (!reset_mask_[static_cast<size_t>(env)]) continue;
     begin_episode(params_, arguments, state_, env, first);

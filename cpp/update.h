@@ -2,8 +2,8 @@
 // outcomes, the curriculum and the statistics; reads the sim fields of the physics owner.
 //
 // Per tick: fill actions() -> backend.step -> update() over all environments, by any threads on
-// disjoint ranges -> reset() on the collector's thread. All other calls: the collector's thread.
-// The addresses never change.
+// disjoint ranges, or a device that writes the same carriers and outcomes -> reset() on the
+// collector's thread. All other calls: the collector's thread. The addresses never change.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "curriculum.h"
+#include "host_block.h"
 #include "sim_backend.h"
 #include "state_registry.h"
 #include "task.h"
@@ -22,8 +23,10 @@ namespace millrace {
 
 class UpdateStep {
  public:
-  // `sim_fields` are the kSimFieldCount views of the physics owner; they must outlive this.
-  UpdateStep(const Task& task, const FieldView* sim_fields, int num_envs, uint64_t seed);
+  // `sim_fields` are the kSimFieldCount views of the physics owner; they must outlive this. A
+  // device that runs the update step pins the carriers.
+  UpdateStep(const Task& task, const FieldView* sim_fields, int num_envs, uint64_t seed,
+             Backend* device = nullptr);
 
   float* actions() { return state_.episode[kAction].data; }  // num_envs x action_dim
   const float* observations() const { return state_.episode[kObservation].data; }
@@ -32,6 +35,9 @@ class UpdateStep {
   // The seven stages for environments [begin, end) of tick `tick`, after the physics stepped.
   // `rows` is the whole slot: environment i's row stands at rows + i * layout width.
   void update(uint64_t tick, int begin, int end, float* rows);
+
+  // What update() goes by in `tick`.
+  UpdateArguments arguments(uint64_t tick) const { return {seed_, tick, curriculum_.scale()}; }
 
   // Starts all environments. Desynchronised first episodes begin at a random point of the episode
   // clock and are left out of the statistics.
@@ -54,17 +60,15 @@ class UpdateStep {
   // The carriers this owns, named update/<field>; they are part of the checkpoint.
   const std::vector<StateTensor>& carriers() const { return carriers_; }
   const StateView& state() const { return state_; }
+  // The block that all carriers and the outcomes lie in.
+  HostRange memory() const { return block_->range(); }
+  UpdateOutcome* outcomes() const { return outcomes_; }
   void register_state(StateRegistry& registry);
   // After a checkpoint was written into the registered tensors.
   void state_restored();
 
  private:
-  struct Free {
-    void operator()(void* memory) const;
-  };
-
-  void allocate_carriers(const Task& task);
-  void* allocate(const std::string& name, DType dtype, int dim);
+  void allocate_carriers(Backend* device);
   void reset_masked(uint64_t tick, SimBackend& backend, bool first);
   void draw_starts(uint64_t tick, const ResetSpec& spec);
   void report_failures();
@@ -78,9 +82,9 @@ class UpdateStep {
   int num_envs_;
   uint64_t seed_;
   StateView state_ = {};
-  std::vector<std::unique_ptr<void, Free>> storage_;
+  std::unique_ptr<HostBlock> block_;
   std::vector<StateTensor> carriers_;
-  std::vector<UpdateOutcome> outcomes_;
+  UpdateOutcome* outcomes_ = nullptr;
   PenaltyCurriculum curriculum_;
   FrameSampler frame_sampler_;
   uint64_t motion_digest_ = 0;  // as the checkpoint has it

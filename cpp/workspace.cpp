@@ -13,6 +13,10 @@ size_t padded_bytes(const Workspace::Carrier& carrier) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+bool is_part_of(Workspace::Contents contents, const Workspace::Carrier& carrier) {
+  return contents == Workspace::Contents::kAll || !carrier.is_transient;
+}
+
 }  // namespace
 
 void Workspace::Release::operator()(void* data) const { std::free(data); }
@@ -22,8 +26,14 @@ Operand Workspace::add(const std::string& name, DType dtype, uint64_t count) {
   for (const Carrier& carrier : carriers_) {
     MR_CHECK(carrier.name != name, "carrier '" + name + "' exists");
   }
-  carriers_.push_back({name, dtype, count, nullptr});
+  carriers_.push_back({name, dtype, count, false});
   return {static_cast<int>(carriers_.size()) - 1, 0};
+}
+
+Operand Workspace::add_transient(const std::string& name, uint64_t count) {
+  const Operand operand = add_floats(name, count);
+  carriers_.back().is_transient = true;
+  return operand;
 }
 
 Operand Workspace::find(const std::string& name) const {
@@ -33,15 +43,17 @@ Operand Workspace::find(const std::string& name) const {
   throw Failure(Code::kBug, "there is no carrier '" + name + "'");
 }
 
-size_t Workspace::bytes() const {
+size_t Workspace::bytes(Contents contents) const {
   size_t total = 0;
-  for (const Carrier& carrier : carriers_) total += padded_bytes(carrier);
+  for (const Carrier& carrier : carriers_) {
+    if (is_part_of(contents, carrier)) total += padded_bytes(carrier);
+  }
   return total;
 }
 
-void Workspace::allocate() {
+void Workspace::allocate(Contents contents) {
   MR_CHECK(memory_ == nullptr, "a workspace is allocated once");
-  const size_t total = bytes();
+  const size_t total = bytes(contents);
   memory_.reset(std::aligned_alloc(kAlignment, total));
   if (memory_ == nullptr) {
     throw Failure(Code::kResource,
@@ -49,9 +61,10 @@ void Workspace::allocate() {
   }
   std::memset(memory_.get(), 0, total);
   char* next = static_cast<char*>(memory_.get());
-  for (Carrier& carrier : carriers_) {
-    carrier.data = next;
-    next += padded_bytes(carrier);
+  for (const Carrier& carrier : carriers_) {
+    const bool is_here = is_part_of(contents, carrier);
+    addresses_.push_back(is_here ? next : nullptr);
+    if (is_here) next += padded_bytes(carrier);
   }
 }
 

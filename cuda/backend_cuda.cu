@@ -11,6 +11,7 @@
 #include "backend.h"
 #include "cuda_check.cuh"
 #include "gather_cuda.cuh"
+#include "program_cuda.cuh"
 #include "update_cuda.cuh"
 
 namespace millrace {
@@ -217,6 +218,20 @@ int update_async(void* stream, const UpdateLaunch* launch) {
   return MR_CUDA(queue.device, launch_update, queue.stream, *launch);
 }
 
+uint64_t program_scratch_bytes(const Program* program) { return scratch_bytes(*program); }
+
+int program_async(void* stream, const ProgramLaunch* launch) {
+  CudaStream& queue = stream_of(stream);
+  if (const int code = use(queue.device)) return code;
+  const CudaFrame frame{queue.stream, launch->carriers, launch->arguments,
+                        static_cast<float*>(launch->scratch), launch->precision};
+  size_t at = 0;
+  const cudaError_t code = launch_program(frame, *launch->program, &at);
+  if (code == cudaSuccess) return 0;
+  const Program::Record& record = launch->program->records()[at];
+  return queue.device.keep(kind_of(record.op), record.site.file, code);
+}
+
 int create_event(void* device, int is_timed, void** event) {
   CudaErrors& owner = device_of(device);
   if (const int code = use(owner)) return code;
@@ -360,6 +375,8 @@ const BackendApi kApi = {
     "cuda",
     0,
     1,
+    precision_bit(Precision::kFp32) | precision_bit(Precision::kTf32) |
+        precision_bit(Precision::kBf16),
     open_device,
     close_device,
     last_error,
@@ -377,6 +394,8 @@ const BackendApi kApi = {
     copy_2d_async,
     gather_async,
     update_async,
+    program_scratch_bytes,
+    program_async,
     create_event,
     destroy_event,
     record_event,

@@ -52,6 +52,23 @@ TEST(BenchTrain, AnEvenNumberOfRoundsHasTheMeanOfTheMiddleTwo) {
       1e-12);
 }
 
+TEST(BenchTrain, RefusesAModeThatTheDeviceCannotRunAndAnUnknownOne) {
+  json bad = request(1, 1, 0);
+  bad["modes"] = {"host", "graphs"};
+  EXPECT_THROW(bench_train(bad), Failure);
+}
+
+TEST(BenchTrain, ReportsEveryModeOnItsOwn) {
+  json wanted = request(2, 3, 1);
+  wanted["modes"] = {"host"};
+  const json report = bench_train(wanted);
+  EXPECT_FALSE(report.contains("medians"));
+  const json& host = report.at("modes").at("host");
+  EXPECT_EQ(host.at("rounds").size(), 2u);
+  EXPECT_GT(host.at("medians").at("update_share_of_tick").get<double>(), 0.0);
+  EXPECT_EQ(host.at("facts").at("graphs").at("update").at("place"), "host");
+}
+
 TEST(BenchTrain, RefusesNothingToMeasure) {
   for (const json& bad : {request(0, 5, 5), request(3, 0, 5), request(3, 5, -1)}) {
     EXPECT_THROW(bench_train(bad), Failure);

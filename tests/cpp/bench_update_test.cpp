@@ -21,6 +21,9 @@ TEST(BenchUpdate, ReportsEveryFigureOfEveryRunAsAPositiveNumber) {
   for (const char* name : {"eager_us", "arguments_us", "host_us", "floor_us", "floor_ratio"}) {
     EXPECT_GT(report["medians"][name].get<double>(), 0) << name;
   }
+  EXPECT_EQ(report["ticks"]["eager"]["ticks"], 6);  // two rounds and the one before
+  EXPECT_GE(report["ticks"]["eager"]["p99_us"].get<double>(),
+            report["ticks"]["eager"]["median_us"].get<double>());
   EXPECT_FALSE(report["medians"].contains("graph_us"));  // the cpu has none
 }
 

@@ -32,7 +32,6 @@ struct Robots {
     parts.update->start_episodes(*parts.physics, true);
   }
 
-  const StateView& state() const { return parts.update->state(); }
   void step(uint64_t tick) {
     UpdateStep& update = *parts.update;
     for (int i = 0; i < kEnvs * parts.task->layout.action_dim; ++i) {
@@ -48,6 +47,11 @@ struct Robots {
   bool reset(uint64_t tick) {
     parts.update->update(tick, 0, kEnvs, rows.data());
     return parts.update->reset(tick, *parts.physics) > 0;
+  }
+
+  HostState host() const {
+    return {parts.update->state(), parts.physics->state_memory(), parts.update->memory(),
+            parts.update->outcomes()};
   }
 
   SimParts parts;
@@ -74,9 +78,9 @@ void run_task(const std::string& backend_name, const json& config) {
   const Task& task = *robots.parts.task;
   Backend backend(graph_backend_api(backend_name));
   Stream stream(backend);
-  TickOnHost host(task, robots.state(), kEnvs);
-  TickOnDevice eager(backend, stream, task, robots.state(), kEnvs, GraphPolicy::kOff);
-  TickOnDevice graph(backend, stream, task, robots.state(), kEnvs, GraphPolicy::kOn);
+  TickOnHost host(task, robots.host(), kEnvs);
+  TickOnDevice eager(backend, stream, task, robots.host(), kEnvs, GraphPolicy::kOff);
+  TickOnDevice graph(backend, stream, task, robots.host(), kEnvs, GraphPolicy::kOn);
   for (uint64_t tick = 0; tick < kTicks; ++tick) {
     SCOPED_TRACE(tick);
     robots.step(tick);
@@ -89,13 +93,13 @@ void run_task(const std::string& backend_name, const json& config) {
     const UpdateArguments arguments = arguments_of(tick, robots.parts.update->curriculum().scale());
     const bool is_direct =
         tick >= 100 && tick < 200 && (tick % 4 == 0 || tick % 4 == 3);  // e g g e
-    const TickResult& expected = host.run(arguments, robots.state());
-    ASSERT_EQ(expected.difference_from(eager.run(arguments, robots.state())), "");
-    ASSERT_EQ(expected.difference_from(graph.run(arguments, robots.state(), is_direct)), "");
+    const TickResult& expected = host.run(arguments, robots.host());
+    ASSERT_EQ(expected.difference_from(eager.run(arguments, robots.host())), "");
+    ASSERT_EQ(expected.difference_from(graph.run(arguments, robots.host(), is_direct)), "");
     if (!robots.reset(tick)) continue;
-    host.upload(robots.state());
-    eager.update().upload(robots.state());
-    graph.update().upload(robots.state());
+    host.upload(robots.host());
+    eager.upload(robots.host());
+    graph.upload(robots.host());
   }
   EXPECT_EQ(graph.program().state(), GraphState::kReplaying);
   EXPECT_EQ(graph.program().replays(), kTicks - 2 - 50);

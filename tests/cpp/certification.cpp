@@ -3,10 +3,11 @@
 #include <set>
 
 #include "expression.h"
+#include "host_block.h"
+#include "lane_team.h"
 #include "motion_clip.h"
 #include "run_fixture.h"
 #include "sim_parts.h"
-#include "thread_team.h"
 #include "update_fixture.h"
 
 namespace millrace {
@@ -57,23 +58,50 @@ int dim_of(int dim) {
   return dim;
 }
 
-// Every field of a robot, without memory.
-StateView state_shape(const UpdateParams& p) {
-  static float there;  // a field that exists has data
-  const int joints = dim_of(kPerJoint), bodies = dim_of(kThreePerBody) / 3;
-  const int sim[kSimFieldCount] = {3, 4, 3, 3,          joints,     joints,     3,          3, 3,
-                                   6, 8, 2, 3 * bodies, 4 * bodies, 3 * bodies, 3 * bodies, 1};
-  const int episode[kEpisodeFieldCount] = {
-      p.num_actions, p.num_actions, 5, 2, 1, 6, 2, p.observation.dim, p.critic.dim, 1,
-      p.reward_count};
-  StateView shape = {};
-  for (int i = 0; i < kSimFieldCount; ++i) shape.sim[i] = {&there, sim[i], 1, sim[i]};
-  for (int i = 0; i < kEpisodeFieldCount; ++i) {
-    shape.episode[i] = {&there, episode[i], 1, episode[i]};
+// A robot with every field there is, in memory of its own.
+class MadeUpRobots {
+ public:
+  explicit MadeUpRobots(const UpdateParams& p) {
+    const int joints = dim_of(kPerJoint), bodies = dim_of(kThreePerBody) / 3;
+    const int sim[kSimFieldCount] = {3, 4, 3, 3,          joints,     joints,     3,          3, 3,
+                                     6, 8, 2, 3 * bodies, 4 * bodies, 3 * bodies, 3 * bodies, 1};
+    const int episode[kEpisodeFieldCount] = {
+        p.num_actions, p.num_actions, 5, 2, 1, 6, 2, p.observation.dim, p.critic.dim, 1,
+        p.reward_count};
+    HostBlockLayout sim_layout, carrier_layout;
+    std::vector<uint64_t> offsets;
+    for (const int dim : sim) offsets.push_back(sim_layout.add(bytes_of(dim)));
+    for (const int dim : episode) offsets.push_back(carrier_layout.add(bytes_of(dim)));
+    for (int i = 0; i < kCounterFieldCount; ++i) {
+      offsets.push_back(carrier_layout.add(kEnvs * sizeof(int)));
+    }
+    const uint64_t outcomes = carrier_layout.add(kEnvs * sizeof(UpdateOutcome));
+    sim_ = std::make_unique<HostBlock>(sim_layout, nullptr);
+    carriers_ = std::make_unique<HostBlock>(carrier_layout, nullptr);
+    auto offset = offsets.begin();
+    for (int i = 0; i < kSimFieldCount; ++i) host.view.sim[i] = field(*sim_, *offset++, sim[i]);
+    for (int i = 0; i < kEpisodeFieldCount; ++i) {
+      host.view.episode[i] = field(*carriers_, *offset++, episode[i]);
+    }
+    for (CounterView& counter : host.view.counter) {
+      counter = {reinterpret_cast<int*>(carriers_->at(*offset++)), 1};
+    }
+    host.view.motion = tracking_task().motion->view();
+    host.sim = sim_->range();
+    host.carriers = carriers_->range();
+    host.outcomes = reinterpret_cast<UpdateOutcome*>(carriers_->at(outcomes));
   }
-  shape.motion = tracking_task().motion->view();
-  return shape;
-}
+
+  HostState host = {};
+
+ private:
+  static uint64_t bytes_of(int dim) { return static_cast<uint64_t>(dim * kEnvs) * sizeof(float); }
+  static FieldView field(const HostBlock& block, uint64_t offset, int dim) {
+    return {reinterpret_cast<float*>(block.at(offset)), dim, 1, dim};
+  }
+
+  std::unique_ptr<HostBlock> sim_, carriers_;
+};
 
 ObservationLayout single_observation(const std::string& term, float noise) {
   const TermInfo& info = term_info(TermKind::kObservation, term);
@@ -264,24 +292,22 @@ UpdateArguments arguments_of(uint64_t seed, uint64_t tick) {
 // A term's task, its start and the inputs of each tick, for any number of steps side by side.
 struct Rollout {
   explicit Rollout(const TermRow& row, bool is_random = true)
-      : task(task_of(row, is_random)),
-        start(state_shape(task.params), kEnvs),
-        inputs(state_shape(task.params), kEnvs) {
-    make_start(start.view, task.params.max_steps);
-    inputs.assign(start.view);
+      : task(task_of(row, is_random)), start(task.params), inputs(task.params) {
+    make_start(start.host.view, task.params.max_steps);
   }
 
   // `frames`: of the environments, as the last tick left them.
-  const StateView& inputs_of(uint64_t tick, const StateView& frames) {
+  const HostState& inputs_of(uint64_t tick, const StateView& frames) {
+    const StateView& view = inputs.host.view;
     for (int env = 0; env < kEnvs; ++env) {
-      counter_of(inputs.view.counter[kFrame], env) = counter_of(frames.counter[kFrame], env);
-      make_inputs(inputs.view, env, tick);
+      counter_of(view.counter[kFrame], env) = counter_of(frames.counter[kFrame], env);
+      make_inputs(view, env, tick);
     }
-    return inputs.view;
+    return inputs.host;
   }
 
   const Task task;
-  HostState start, inputs;
+  MadeUpRobots start, inputs;
 };
 
 }  // namespace
@@ -292,21 +318,21 @@ std::vector<std::string> certify_bits(const TermRow& row, const BackendApi& api,
   Backend backend(api);
   Stream stream(backend);
   if (replayed != nullptr) FakeCuda::of(backend).replay_with(replayed);
-  TickOnHost host(rollout.task, rollout.start.view, kEnvs);
-  TickOnDevice eager(backend, stream, rollout.task, rollout.start.view, kEnvs, GraphPolicy::kOff);
-  TickOnDevice graph(backend, stream, rollout.task, rollout.start.view, kEnvs, GraphPolicy::kOn);
+  TickOnHost host(rollout.task, rollout.start.host, kEnvs);
+  TickOnDevice eager(backend, stream, rollout.task, rollout.start.host, kEnvs, GraphPolicy::kOff);
+  TickOnDevice graph(backend, stream, rollout.task, rollout.start.host, kEnvs, GraphPolicy::kOn);
   std::string eager_failure, graph_failure;
-  const StateView* frames = &rollout.start.view;
+  const StateView* frames = &rollout.start.host.view;
   for (uint64_t tick = 0; tick < kTicks; ++tick) {
     if (tick == kParamsChange) {
       host.set_params(changed(rollout.task.params));
       eager.update().set_params(changed(rollout.task.params));
       graph.update().set_params(changed(rollout.task.params));
     }
-    const StateView& inputs = rollout.inputs_of(tick, *frames);
+    const HostState& inputs = rollout.inputs_of(tick, *frames);
     const UpdateArguments arguments = arguments_of(5, tick);
     const TickResult& expected = host.run(arguments, inputs);
-    frames = &expected.state.view;
+    frames = &expected.state.host.view;
     const bool is_direct = tick % 4 == 0 || tick % 4 == 3;  // e g g e
     const auto note = [&](std::string& failure, const TickResult& found, const char* what) {
       const std::string difference = expected.difference_from(found);
@@ -331,15 +357,15 @@ namespace {
 
 void check_team(const TermRow& row, std::vector<std::string>& failures) {
   Rollout rollout(row);
-  TickOnHost one(rollout.task, rollout.start.view, kEnvs);
-  TickOnHost many(rollout.task, rollout.start.view, kEnvs, [](const UpdateLaunch& launch, int env) {
-    run_as_team(kLanes, [&](const ThreadTeam& team) { update_robot(team, launch, env); });
+  TickOnHost one(rollout.task, rollout.start.host, kEnvs);
+  TickOnHost many(rollout.task, rollout.start.host, kEnvs, [](const UpdateLaunch& launch, int env) {
+    run_team(kLanes, [&](const LaneTeam& team) { update_robot(team, launch, env); });
   });
-  const StateView* frames = &rollout.start.view;
+  const StateView* frames = &rollout.start.host.view;
   for (uint64_t tick = 5; tick < 5 + kTeamTicks; ++tick) {  // with the two broken ones
-    const StateView& inputs = rollout.inputs_of(tick, *frames);
+    const HostState& inputs = rollout.inputs_of(tick, *frames);
     const TickResult& expected = one.run(arguments_of(5, tick), inputs);
-    frames = &expected.state.view;
+    frames = &expected.state.host.view;
     const std::string difference =
         expected.difference_from(many.run(arguments_of(5, tick), inputs));
     if (difference.empty()) continue;
@@ -350,12 +376,12 @@ void check_team(const TermRow& row, std::vector<std::string>& failures) {
 
 uint64_t digest_of_run(const TermRow& row, bool is_random, uint64_t seed) {
   Rollout rollout(row, is_random);
-  TickOnHost host(rollout.task, rollout.start.view, kEnvs);
-  const StateView* frames = &rollout.start.view;
+  TickOnHost host(rollout.task, rollout.start.host, kEnvs);
+  const StateView* frames = &rollout.start.host.view;
   uint64_t digest = 1;
   for (uint64_t tick = 0; tick < kTicks; ++tick) {
     const TickResult& found = host.run(arguments_of(seed, tick), rollout.inputs_of(tick, *frames));
-    frames = &found.state.view;
+    frames = &found.state.host.view;
     digest = found.digest(digest);
   }
   return digest;
@@ -417,8 +443,8 @@ void check_draws(bool draws, const char* where, const Run& run,
 // That the rollout shows the term at work: values that differ, an end that comes and does not come.
 void check_vacuous(const TermRow& row, std::vector<std::string>& failures) {
   Rollout rollout(row);
-  TickOnHost host(rollout.task, rollout.start.view, kEnvs);
-  const StateView* frames = &rollout.start.view;
+  TickOnHost host(rollout.task, rollout.start.host, kEnvs);
+  const StateView* frames = &rollout.start.host.view;
   const UpdateParams& p = rollout.task.params;
   const int reason = row.name == "physics_unstable" ? p.unstable_reason
                      : row.name == "non_finite"     ? p.non_finite_reason
@@ -428,7 +454,7 @@ void check_vacuous(const TermRow& row, std::vector<std::string>& failures) {
   for (uint64_t tick = 0; tick < kTicks; ++tick) {
     const UpdateArguments arguments = {5, tick, 1.0f};  // another scale alone changes rewards
     const TickResult& found = host.run(arguments, rollout.inputs_of(tick, *frames));
-    frames = &found.state.view;
+    frames = &found.state.host.view;
     for (int env = 0; env < kEnvs; ++env) {
       rewards.insert(component(frames->episode[kTermReward], env, 0));
       observed.insert(component(frames->episode[kObservation], env, 0));

@@ -24,6 +24,7 @@ class HookedSim final : public SimBackend {
   SimCapabilities capabilities() const override { return sim_.capabilities(); }
   const SimModel& model() const override { return sim_.model(); }
   const FieldView* state_view() const override { return sim_.state_view(); }
+  HostRange state_memory() const override { return sim_.state_memory(); }
   Receipt step(const float* actions, uint64_t tick) override {
     if (before_step) before_step(tick);
     return sim_.step(actions, tick);

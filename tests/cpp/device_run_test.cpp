@@ -63,6 +63,42 @@ TEST_P(DeviceRun, EqualsTheRunOnTheCpu) {
   }
 }
 
+// The update step runs on the device, with pushes, resets and the adaptive frame sampler.
+TEST_P(DeviceRun, EqualsTheRunOnTheCpuWithEveryTask) {
+  for (const json& config : {g1_config(), motion_config()}) {
+    for (const char* graph : {"off", "auto"}) {
+      SCOPED_TRACE(config.at("task").get<std::string>() + ", graph " + graph);
+      json wanted = config;
+      wanted["graph"] = graph;
+      Training cpu(wanted, backend_cpu());
+      Training device(wanted, api());
+      const Result expected = result_of(cpu), found = result_of(device);
+      EXPECT_EQ(differences(found.tensors, expected.tensors), Names{});
+      EXPECT_EQ(found.metrics, expected.metrics);
+      const json update = device.facts().at("graphs").at("update");
+      EXPECT_EQ(update.at("place"), "device");
+      const bool replays = api().has_graphs != 0 && std::string(graph) == "auto";
+      EXPECT_EQ(update.at("effective"), replays ? "graph" : "eager");
+      EXPECT_EQ(update.at("replays").get<uint64_t>() + update.at("eager_runs").get<uint64_t>(),
+                kTicks);
+    }
+  }
+}
+
+TEST_P(DeviceRun, KeepsTheUpdateStepOnTheHostWhereRowsAreReadThere) {
+  const json reads = {{"learner", {{"observation_normalizer", true}}}};
+  const json ring = {{"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}};
+  const json asked = {{"collector", {{"update", "host"}}}};
+  for (const auto& [change, reason] : {std::pair<json, std::string>{reads, "HOST_READ"},
+                                       {ring, "HOST_READ"},
+                                       {asked, "UPDATE_ON_HOST"}}) {
+    Training run(cartpole_config(change), api());
+    const json update = run.facts().at("graphs").at("update");
+    EXPECT_EQ(update.at("place"), "host");
+    EXPECT_EQ(update.at("reason").get<std::string>().find(reason), 0u) << update.at("reason");
+  }
+}
+
 TEST_P(DeviceRun, ResumesFromACheckpointOfTheRing) {
   const json config = cartpole_config();
   Training whole(config, api());
@@ -92,20 +128,27 @@ TEST_P(DeviceRun, AsynchronousComesToRestWithEveryRowCommitted) {
 
 TEST_P(DeviceRun, HostBytesAreTheSlotsWhateverTheCapacity) {
   for (int capacity : {64, 256, 4096}) {
-    Training run(cartpole_config({{"replay", {{"capacity_rows", capacity}}}}), api());
-    const json replay = run.facts().at("replay");
-    EXPECT_EQ(replay.at("host_bytes"), 2 * 4 * replay.at("row_bytes").get<int>());
+    for (const char* update : {"host", "device"}) {
+      Training run(cartpole_config({{"replay", {{"capacity_rows", capacity}}},
+                                    {"collector", {{"update", update}}}}),
+                   api());
+      const json replay = run.facts().at("replay");
+      const int slots = 2 * 4 * replay.at("row_bytes").get<int>();
+      EXPECT_EQ(replay.at("host_bytes"), std::string(update) == "host" ? slots : 0);
+    }
   }
 }
 
 // Every function of the backend, at its first calls and in the middle of training.
 TEST_P(DeviceRun, AFaultAnywhereIsTheFirstErrorAndNothingHangs) {
   const BackendApi& faulty = faulty_backend(api());
-  const json config = cartpole_config({{"learner", {{"observation_normalizer", true}}}});
   int struck = 0;
   for (const std::string& function : Fault::functions()) {
     for (int64_t at : {0, 1, 2, 3, 40}) {
+      const bool is_update_on_host = at % 2 == 1;  // then the host reads rows
       SCOPED_TRACE(function + " call " + std::to_string(at));
+      const json config =
+          cartpole_config({{"learner", {{"observation_normalizer", is_update_on_host}}}});
       Fault::inject(function, at);
       std::string message;
       try {

@@ -20,25 +20,31 @@ constexpr int kEnvs = 11;  // no whole number of blocks
 constexpr uint64_t kSeed = 5;
 constexpr uint64_t kTicks = 100;
 
-// A host state of its own with the shape of another.
+// A copy of the carriers of another host state, at addresses of its own.
 class Mirror {
  public:
-  explicit Mirror(const StateView& like) : view(like) {
+  explicit Mirror(const HostState& like)
+      : view(like.view), memory_(like.carriers.begin, like.carriers.begin + like.carriers.bytes) {
     for (FieldView& field : view.episode) {
-      floats_.emplace_back(static_cast<size_t>(field.dim * kEnvs));
-      if (field.data != nullptr) field.data = floats_.back().data();
+      if (field.data != nullptr) field.data = moved(field.data, like);
     }
-    for (CounterView& counter : view.counter) {
-      ints_.emplace_back(kEnvs);
-      counter.data = ints_.back().data();
-    }
+    for (CounterView& counter : view.counter) counter.data = moved(counter.data, like);
+    outcomes = moved(like.outcomes, like);
   }
 
+  char* begin() { return memory_.data(); }
+
   StateView view;
+  UpdateOutcome* outcomes;
 
  private:
-  std::vector<std::vector<float>> floats_;
-  std::vector<std::vector<int>> ints_;
+  template <class T>
+  T* moved(T* field, const HostState& like) {
+    return reinterpret_cast<T*>(memory_.data() +
+                                (reinterpret_cast<char*>(field) - like.carriers.begin));
+  }
+
+  std::vector<char> memory_;
 };
 
 void expect_same(const StateView& found, const StateView& expected) {
@@ -65,6 +71,10 @@ struct Robots {
   }
 
   const StateView& state() const { return parts.update->state(); }
+  HostState host() const {
+    return {state(), parts.physics->state_memory(), parts.update->memory(),
+            parts.update->outcomes()};
+  }
   void step(uint64_t tick) {
     UpdateStep& update = *parts.update;
     const int actions = kEnvs * parts.task->layout.action_dim;
@@ -115,17 +125,18 @@ TEST_P(DeviceUpdateTest, EveryCarrierRowAndOutcomeHasTheBitsOfTheHost) {
     const RowLayout& layout = robots.parts.task->layout;
     const uint64_t stride = static_cast<uint64_t>(layout.row_stride());
     Memory rows(backend, Memory::Kind::kDevice, kEnvs * stride * sizeof(float));
-    DeviceUpdate device(backend, stream, *robots.parts.task, robots.state(), kEnvs);
-    Mirror mirror(robots.state());
+    DeviceUpdate device(backend, stream, *robots.parts.task, robots.host(), kEnvs);
+    Mirror mirror(robots.host());
     int resets = 0;
     for (uint64_t tick = 0; tick < kTicks && !HasFailure(); ++tick) {
       SCOPED_TRACE(tick);
       robots.step(tick);
-      device.upload_inputs(robots.state());
+      device.upload_inputs();
       device.set_block({kSeed, tick, robots.penalty_scale()}, rows.floats(), stride);
       device.submit();
+      device.download_to(mirror.begin());
+      device.finish();
       robots.parts.update->update(tick, 0, kEnvs, robots.rows.data());
-      device.download(mirror.view);
       expect_same(mirror.view, robots.state());
       const std::vector<float> found = transfer.read(rows.floats(), kEnvs * stride);
       for (int env = 0; env < kEnvs; ++env) {
@@ -135,9 +146,9 @@ TEST_P(DeviceUpdateTest, EveryCarrierRowAndOutcomeHasTheBitsOfTheHost) {
                   0)
             << "row " << env;
       }
-      for (const UpdateOutcome& outcome : device.outcomes()) EXPECT_EQ(outcome.kind, 0);
+      for (int env = 0; env < kEnvs; ++env) EXPECT_EQ(mirror.outcomes[env].kind, 0);
       const int done = robots.parts.update->reset(tick, *robots.parts.physics);
-      if (done > 0) device.upload(robots.state());
+      if (done > 0) device.upload_carriers();
       resets += done;
     }
     EXPECT_TRUE(resets > 0 || each.name == "cartpole");
@@ -150,14 +161,16 @@ TEST_P(DeviceUpdateTest, AnActionThatIsNotFiniteIsFoundInItsEnvironment) {
   Stream stream(backend);
   const uint64_t stride = static_cast<uint64_t>(robots.parts.task->layout.row_stride());
   Memory rows(backend, Memory::Kind::kDevice, kEnvs * stride * sizeof(float));
-  DeviceUpdate device(backend, stream, *robots.parts.task, robots.state(), kEnvs);
+  DeviceUpdate device(backend, stream, *robots.parts.task, robots.host(), kEnvs);
   robots.step(0);
   component(robots.state().episode[kAction], 7, 3) = std::nanf("");
-  device.upload_inputs(robots.state());
+  device.upload_inputs();
   device.set_block({kSeed, 0, 1.0f}, rows.floats(), stride);
   device.submit();
-  const std::vector<UpdateOutcome> outcomes = device.outcomes();
-  for (size_t env = 0; env < kEnvs; ++env) {
+  device.download();
+  device.finish();
+  const UpdateOutcome* outcomes = robots.host().outcomes;
+  for (int env = 0; env < kEnvs; ++env) {
     EXPECT_EQ(outcomes[env].kind, env == 7 ? kVerdictAction : kVerdictGood) << env;
   }
   EXPECT_EQ(outcomes[7].term, 3);
@@ -176,12 +189,12 @@ TEST_P(DeviceUpdateTest, RowsPackedIntoDeviceSlotsReachTheRing) {
   const auto width = static_cast<uint64_t>(layout.width());
   Ingress ingress(backend, layout, kDepth, kSlotRows, doorbell, false, Memory::Kind::kDevice);
   Ring ring(backend, stream, layout, kCapacity, ingress);
-  DeviceUpdate device(backend, stream, *robots.parts.task, robots.state(), kEnvs);
+  DeviceUpdate device(backend, stream, *robots.parts.task, robots.host(), kEnvs);
   Event packed(backend);
   for (uint64_t tick = 0; tick < 10; ++tick) {  // round the ring, slots split at the wrap
     SCOPED_TRACE(tick);
     robots.step(tick);
-    device.upload_inputs(robots.state());
+    device.upload_inputs();
     device.set_block({kSeed, tick, robots.penalty_scale()}, ingress.claim(), width);
     device.submit();
     stream.record(packed);
@@ -197,7 +210,7 @@ TEST_P(DeviceUpdateTest, RowsPackedIntoDeviceSlotsReachTheRing) {
       ASSERT_EQ(std::memcmp(found.data(), &robots.rows[env * width], layout.row_bytes()), 0) << env;
     }
     if (robots.parts.update->reset(tick, *robots.parts.physics) > 0) {
-      device.upload(robots.state());
+      device.upload_carriers();
     }
   }
 }
@@ -229,19 +242,19 @@ TEST_P(GraphedUpdate, ReplaysTheTickThatTheArgumentBlockSays) {
     const uint64_t stride = static_cast<uint64_t>(robots.parts.task->layout.row_stride());
     Memory eager_rows(backend, Memory::Kind::kDevice, kEnvs * stride * sizeof(float));
     Memory graph_rows(backend, Memory::Kind::kDevice, kEnvs * stride * sizeof(float));
-    DeviceUpdate eager(backend, stream, *robots.parts.task, robots.state(), kEnvs);
-    DeviceUpdate graphed(backend, stream, *robots.parts.task, robots.state(), kEnvs);
-    Mirror eager_state(robots.state()), graph_state(robots.state());
+    DeviceUpdate eager(backend, stream, *robots.parts.task, robots.host(), kEnvs);
+    DeviceUpdate graphed(backend, stream, *robots.parts.task, robots.host(), kEnvs);
+    Mirror eager_state(robots.host()), graph_state(robots.host());
     std::unique_ptr<Graph> graph;
     int replays = 0;
     for (uint64_t tick = 0; tick < kTicks; ++tick) {
       robots.step(tick);
       const UpdateArguments arguments = {tick < 50 ? kSeed : kSeed + 1, tick,
                                          tick < 70 ? 0.5f : 0.75f};
-      eager.upload_inputs(robots.state());
+      eager.upload_inputs();
       eager.set_block(arguments, eager_rows.floats(), stride);
       eager.submit();
-      graphed.upload_inputs(robots.state());
+      graphed.upload_inputs();
       graphed.set_block(arguments, graph_rows.floats(), stride);
       if (tick == 1) {
         graph = std::make_unique<Graph>(backend, stream, [&] { graphed.submit(); });
@@ -252,16 +265,18 @@ TEST_P(GraphedUpdate, ReplaysTheTickThatTheArgumentBlockSays) {
       } else {
         graphed.submit();
       }
-      eager.download(eager_state.view);
-      graphed.download(graph_state.view);
+      eager.download_to(eager_state.begin());
+      graphed.download_to(graph_state.begin());
+      eager.finish();
+      graphed.finish();
       expect_same(graph_state.view, eager_state.view);
       ASSERT_EQ(transfer.read(graph_rows.floats(), kEnvs * stride),
                 transfer.read(eager_rows.floats(), kEnvs * stride))
           << tick;
       robots.parts.update->update(tick, 0, kEnvs, robots.rows.data());
       if (robots.parts.update->reset(tick, *robots.parts.physics) > 0) {
-        eager.upload(robots.state());
-        graphed.upload(robots.state());
+        eager.upload_carriers();
+        graphed.upload_carriers();
       }
     }
     EXPECT_EQ(replays, 50);

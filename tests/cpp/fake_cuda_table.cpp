@@ -1,5 +1,6 @@
 // The table of fake_cuda: every function finds its device and hands over to FakeCuda.
 #include "fake_cuda.h"
+#include "program_launch.h"
 #include "update_launch.h"
 
 namespace millrace {
@@ -142,6 +143,16 @@ struct FakeCudaTable {
     return owner.submit(stream_of(stream), "update_async", &GraphNodes::kernels, op);
   }
 
+  // The carriers' addresses are fixed with the launch; what it says of a run is read when it runs.
+  static int program_async(void* stream, const ProgramLaunch* launch) {
+    FakeCuda& owner = stream_of(stream).device;
+    const auto op = [work = *launch, &owner](bool) {
+      const int code = owner.use_device(work.arguments, sizeof(*work.arguments), "a program");
+      return code != 0 ? code : backend_cpu().program_async(nullptr, &work);
+    };
+    return owner.submit(stream_of(stream), "program_async", &GraphNodes::kernels, op);
+  }
+
   static int create_event(void* device, int, void** event) {
     FakeCuda& owner = device_of(device);
     if (const int code = owner.check("create_event", true)) return code;
@@ -191,6 +202,7 @@ const BackendApi& fake_cuda() {
       "fake_cuda",
       0,
       1,
+      backend_cpu().precisions,
       Table::open,
       Table::close,
       Table::last_error,
@@ -208,6 +220,8 @@ const BackendApi& fake_cuda() {
       Table::copy_2d_async,
       Table::gather_async,
       Table::update_async,
+      backend_cpu().program_scratch_bytes,
+      Table::program_async,
       Table::create_event,
       Table::destroy_event,
       Table::record_event,

@@ -47,8 +47,8 @@ TEST(ProgramCpu, TheSameArgumentsGiveTheSameBits) {
   for (Trained* each : {&one, &two, &other}) {
     for (uint64_t tick = 0; tick < 3; ++tick) {
       each->arguments.tick = tick;
-      run_on_cpu(*each->programs.critic_program, each->programs.workspace, each->arguments);
-      run_on_cpu(*each->programs.actor_program, each->programs.workspace, each->arguments);
+      run_on_cpu(*each->programs.critic_program, {each->programs.workspace, each->arguments});
+      run_on_cpu(*each->programs.actor_program, {each->programs.workspace, each->arguments});
     }
   }
   EXPECT_EQ(one.parameters(), two.parameters());
@@ -60,8 +60,8 @@ TEST(ProgramCpu, TheSameArgumentsGiveTheSameBits) {
 TEST(ProgramCpu, AnEmptyProgramDoesNothing) {
   Trained trained(3);
   const std::vector<float> before = trained.parameters();
-  run_on_cpu(Program("empty", trained.programs.workspace), trained.programs.workspace,
-             trained.arguments);
+  run_on_cpu(Program("empty", trained.programs.workspace),
+             {trained.programs.workspace, trained.arguments});
   EXPECT_EQ(trained.parameters(), before);
 }
 

@@ -30,7 +30,7 @@ class Fault {
   static const std::vector<std::string>& functions() {
     static const std::vector<std::string> names = {
         "open",    "allocate_device", "allocate_host", "create_stream", "create_event", "copy",
-        "copy_2d", "gather",          "record",        "query",         "wait"};
+        "copy_2d", "gather",          "update",        "record",        "query",        "wait"};
     return names;
   }
 
@@ -106,6 +106,9 @@ inline const BackendApi& faulty_backend(const BackendApi& inner) {
   };
   api.gather_async = [](void* stream, const Gather* gather) {
     return Fault::strikes("gather") ? Fault::kCode : real->gather_async(stream, gather);
+  };
+  api.update_async = [](void* stream, const UpdateLaunch* launch) {
+    return Fault::strikes("update") ? Fault::kCode : real->update_async(stream, launch);
   };
   api.record_event = [](void* stream, void* event) {
     return Fault::strikes("record") ? Fault::kCode : real->record_event(stream, event);

@@ -37,7 +37,9 @@ class Stress {
     std::thread writer([this] { guard("writer", [this] { write(); }); });
     std::thread committer([this] {
       guard("committer", [this] {
-        while (replay_.wait_for_work()) {
+        while (!replay_.is_closed()) {
+          const uint64_t seen = replay_.doorbell().count();
+          if (!replay_.work() && !replay_.is_closed()) replay_.doorbell().wait(seen);
         }
       });
     });

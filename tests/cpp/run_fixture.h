@@ -36,7 +36,7 @@ inline nlohmann::json tiny_config() {
             {"noise", true},
             {"events", true},
             {"model_file", nullptr}}},
-          {"collector", {{"sync", true}, {"max_lead_ticks", 4}}},
+          {"collector", {{"sync", true}, {"max_lead_ticks", 4}, {"update", "auto"}}},
           {"replay",
            {{"pipeline", "device_resident"},
             {"capacity_rows", 256},

@@ -23,7 +23,7 @@ struct Rig {
                {kPaddedLayout, kEnvs, kCapacity, 2, kSamples, 3, 1, Pipeline::kDeviceResident,
                 Place::kHost},
                first_error),
-        submit(std::make_unique<SubmitThread>(replay, first_error, nullptr)) {}
+        submit(std::make_unique<SubmitThread>(replay, nullptr, first_error, nullptr)) {}
   ~Rig() {
     replay.close();
     submit.reset();
@@ -89,8 +89,8 @@ TEST(SubmitThread, EndsWhenTheReplayIsClosed) {
   rig.replay.close();
   rig.submit.reset();
   EXPECT_FALSE(rig.first_error.failed());
-  rig.submit =
-      std::make_unique<SubmitThread>(rig.replay, rig.first_error, nullptr);  // ends at once
+  rig.submit = std::make_unique<SubmitThread>(rig.replay, nullptr, rig.first_error,
+                                              nullptr);  // ends at once
 }
 
 }  // namespace

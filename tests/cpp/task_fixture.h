@@ -52,12 +52,19 @@ class RandomSim final : public SimBackend {
       : model_(model), num_envs_(num_envs), seed_(seed) {
     const int joints = static_cast<int>(model.joint_names.size());
     const int dims[kSimFieldCount] = {3, 4, 3, 3, joints, joints, 3, 3, 3, 6, 8, 2, 3, 4, 3, 3, 1};
+    HostBlockLayout layout;
+    uint64_t offsets[kSimFieldCount];
     for (int field = 0; field < kSimFieldCount; ++field) {
       const bool used =
           legged || field == kJointPosition || field == kJointVelocity || field >= kBodyPosition;
       const int dim = used ? dims[field] : 0;
-      data_[field].resize(static_cast<size_t>(num_envs * dim));
-      views_[field] = {used ? data_[field].data() : nullptr, dim, 1, dim};
+      views_[field] = {nullptr, dim, 1, dim};
+      offsets[field] = layout.add(static_cast<uint64_t>(num_envs * dim) * sizeof(float));
+    }
+    fields_ = std::make_unique<HostBlock>(layout, nullptr);
+    for (int field = 0; field < kSimFieldCount; ++field) {
+      if (views_[field].dim == 0) continue;
+      views_[field].data = reinterpret_cast<float*>(fields_->at(offsets[field]));
     }
     for (int env = 0; env < num_envs; ++env) randomise(env, 1u << 20, 1.0f);
   }
@@ -65,6 +72,7 @@ class RandomSim final : public SimBackend {
   SimCapabilities capabilities() const override { return {true, true, "random"}; }
   const SimModel& model() const override { return model_; }
   const FieldView* state_view() const override { return views_; }
+  HostRange state_memory() const override { return fields_->range(); }
   Receipt step(const float*, uint64_t tick) override {
     for (int env = 0; env < num_envs_; ++env) randomise(env, tick, 1.0f);
     return {Operation::kStep, tick + 1, 0};
@@ -132,7 +140,7 @@ class RandomSim final : public SimBackend {
   SimModel model_;
   int num_envs_;
   uint64_t seed_;
-  std::vector<float> data_[kSimFieldCount];
+  std::unique_ptr<HostBlock> fields_;
   FieldView views_[kSimFieldCount];
 };
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lane_team.h"
 #include "task_fixture.h"
-#include "thread_team.h"
 #include "update.h"
 
 namespace millrace {
@@ -27,7 +27,7 @@ TEST(Team, LanesOfAnyNumberGiveTheBitsOfOne) {
       if (tick == 7) one.actions()[9] = many.actions()[9] = std::nanf("");
       one.update(tick, 0, 1, expected.data());
       const UpdateArguments arguments = {5, tick, many.curriculum().scale()};
-      run_as_team(lanes, [&](const ThreadTeam& team) {
+      run_team(lanes, [&](const LaneTeam& team) {
         update_environment(team, task.params, arguments, many.state(), 0, found.data());
       });
       ASSERT_EQ(found, expected) << lanes << " lanes, tick " << tick;

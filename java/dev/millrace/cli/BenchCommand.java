@@ -9,7 +9,10 @@ import dev.millrace.manifest.BuildInfo;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -90,7 +93,7 @@ final class BenchCommand {
     /** What was measured comes last: that is what one looks for. */
     private static void print(ObjectNode report, PrintStream out) {
       ObjectNode rest = report.deepCopy();
-      for (String name : List.of("medians", "iqr", "config", "build")) {
+      for (String name : List.of("medians", "iqr", "modes", "config", "build")) {
         rest.remove(name);
       }
       JsonTables.print(rest, out);
@@ -104,6 +107,30 @@ final class BenchCommand {
         out.println();
         table.print(out);
       }
+      printModes(report.path("modes"), out);
+    }
+
+    /** The medians of every mode side by side. */
+    private static void printModes(JsonNode modes, PrintStream out) {
+      List<String> header = new ArrayList<>(List.of("median"));
+      Set<String> measured = new LinkedHashSet<>();
+      for (var mode : modes.properties()) {
+        header.add(mode.getKey());
+        mode.getValue().path("medians").properties().forEach(each -> measured.add(each.getKey()));
+      }
+      if (measured.isEmpty()) {
+        return;
+      }
+      Table table = new Table(header.toArray(String[]::new));
+      for (String name : measured) {
+        List<String> row = new ArrayList<>(List.of(name));
+        for (JsonNode mode : modes) {
+          row.add(Reports.cell(mode.path("medians").path(name)));
+        }
+        table.row(row.toArray());
+      }
+      out.println();
+      table.print(out);
     }
   }
 
@@ -352,7 +379,12 @@ final class BenchCommand {
       name = "train",
       description = "Where the time of a training tick goes.",
       mixinStandardHelpOptions = true,
-      footer = {"", "Example", "  millrace bench train g1_walk_flat -s env.num_envs=256 --json"})
+      footer = {
+        "",
+        "Examples",
+        "  millrace bench train g1_walk_flat -s env.num_envs=256 --json",
+        "  millrace bench train g1_walk_flat -s device=cuda --modes host,eager,graph"
+      })
   static final class Train extends Bench {
     @Mixin private ConfigOptions options;
 
@@ -370,6 +402,13 @@ final class BenchCommand {
         description = "Rounds (default: ${DEFAULT-VALUE}).")
     private int rounds;
 
+    @Option(
+        names = "--modes",
+        paramLabel = "MODE",
+        split = ",",
+        description = "host, eager, graph: the update step in each of these ways, in turn.")
+    private List<String> modes = List.of();
+
     Train(Context context) {
       super(context, "train");
     }
@@ -377,6 +416,9 @@ final class BenchCommand {
     @Override
     void request(ObjectNode request, Context context) {
       request.put("ticks", ticks).put("rounds", rounds);
+      if (!modes.isEmpty()) {
+        request.set("modes", Json.tree(modes));
+      }
       request.set("config", config(options, context));
     }
   }

@@ -113,8 +113,16 @@ public record RunConfig(
       @Range(min = 0, max = 1) double rate,
       @Range(min = 1) double window) {}
 
-  /** How collecting and learning take turns. */
-  public record Collector(boolean sync, @Range(min = 1, max = 1024) int maxLeadTicks) {}
+  /** Where the update step runs: on the host, or on the device that holds the replay. */
+  public enum UpdatePlace {
+    AUTO,
+    HOST,
+    DEVICE
+  }
+
+  /** How collecting and learning take turns, and where the update step runs. */
+  public record Collector(
+      boolean sync, @Range(min = 1, max = 1024) int maxLeadTicks, UpdatePlace update) {}
 
   /** The replay ring and the slots that feed it; capacity in rows. */
   public record Replay(

@@ -90,6 +90,7 @@ public final class Run {
         state = state.to(RunState.OPEN);
         try {
           outcome = run(engine, checkpoint, restored);
+          refuseUnusedGraphs();
         } catch (RuntimeException | IOException e) {
           firstError[0] = engine.error();
           throw e;
@@ -162,11 +163,45 @@ public final class Run {
               directory.checkpoints(),
               signal::requested,
               start);
-      Outcome outcome = loop.run();
+      Outcome outcome;
+      try {
+        outcome = loop.run();
+      } catch (RuntimeException | IOException e) {
+        takeLastFacts(engine, e);
+        throw e;
+      }
+      takeFacts(engine.facts());
       state = state.to(RunState.STOPPING);
       progress.finish();
       takeOutcome(outcome, start, loop.counters());
       return outcome;
+    }
+  }
+
+  /** A graph that was asked for and never ran is a failure, not a detail. */
+  private void refuseUnusedGraphs() {
+    if (resolved.config().graph() != RunConfig.Graph.ON) {
+      return;
+    }
+    JsonNode update = manifest.section("graphs").path("update");
+    if (update.path("replays").asLong(0) == 0) {
+      throw new RunFailure(
+          "graph: on was requested, but no graph of the update step was ever replayed: it is "
+              + update.path("state").asString("?")
+              + " after "
+              + update.path("eager_runs").asLong(0)
+              + " eager runs "
+              + update.path("reason").asString(""),
+          null);
+    }
+  }
+
+  /** What became of the graphs of a run that failed; its own failure is the one that counts. */
+  private void takeLastFacts(Engine engine, Exception failure) {
+    try {
+      takeFacts(engine.facts());
+    } catch (RuntimeException e) {
+      failure.addSuppressed(e);
     }
   }
 
@@ -243,6 +278,7 @@ public final class Run {
     return cause instanceof IOException
         || cause instanceof NativeException
         || cause instanceof CheckpointException
+        || cause instanceof RunFailure
         || cause instanceof IllegalArgumentException;
   }
 

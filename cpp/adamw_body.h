@@ -1,0 +1,56 @@
+// One AdamW step of one parameter. Every backend takes the same steps: what all parameters share is
+// computed once, in double precision. Loops over adamw_element vectorise.
+#pragma once
+
+#include "elementary.h"
+
+#if !defined(__CUDACC__)
+#include <cmath>
+#endif
+
+namespace millrace {
+
+struct AdamWConstants {
+  float beta1, beta2, weight_decay;
+};
+
+// Everything of one step that is the same for all parameters.
+struct AdamWStep {
+  float gradient_scale;  // the clip
+  float decay;           // 1 - rate * weight decay
+  float rate;            // rate / (1 - beta1^t)
+  float inverse_root;    // 1 / sqrt(1 - beta2^t)
+  float beta1, beta2;
+  float target_rate;
+};
+
+// `count` steps with this one.
+MR_FN AdamWStep adamw_step(const AdamWConstants& constants, float learning_rate, u64 count) {
+  const double t = (double)count;
+  AdamWStep step;
+  step.gradient_scale = 1.0f;
+  step.decay = 1.0f - learning_rate * constants.weight_decay;
+  step.rate = (float)((double)learning_rate / (1.0 - pow((double)constants.beta1, t)));
+  step.inverse_root = (float)(1.0 / sqrt(1.0 - pow((double)constants.beta2, t)));
+  step.beta1 = constants.beta1;
+  step.beta2 = constants.beta2;
+  step.target_rate = 0.0f;
+  return step;
+}
+
+// What the gradient is multiplied by; max_norm 0 means no clipping.
+MR_FN float gradient_clip(float max_norm, float norm) {
+  return max_norm > 0.0f ? mr_min(max_norm / (norm + 1e-6f), 1.0f) : 1.0f;
+}
+
+// Returns the new parameter.
+MR_LOOP_FN float adamw_element(const AdamWStep& step, float gradient, float parameter, float* first,
+                               float* second) {
+  const float g = gradient * step.gradient_scale;
+  *first = step.beta1 * *first + (1.0f - step.beta1) * g;
+  *second = step.beta2 * *second + (1.0f - step.beta2) * g * g;
+  const float deviation = mr_sqrt(*second) * step.inverse_root + 1e-8f;
+  return parameter * step.decay - step.rate * *first / deviation;
+}
+
+}  // namespace millrace

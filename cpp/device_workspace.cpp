@@ -1,0 +1,127 @@
+#include "device_workspace.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace millrace {
+
+namespace {
+
+constexpr uint64_t kAlignment = 256;  // what devices load best from
+
+uint64_t padded(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+uint64_t bytes_of(const Workspace::Carrier& carrier) {
+  return carrier.count * bytes_of(carrier.dtype);
+}
+
+uint64_t carrier_bytes(const Workspace& host) {
+  uint64_t total = 0;
+  for (const Workspace::Carrier& carrier : host.carriers()) total += padded(bytes_of(carrier));
+  return total;
+}
+
+uint64_t scratch_bytes(const BackendApi& api, const std::vector<const Program*>& programs) {
+  uint64_t most = 0;
+  for (const Program* program : programs) most = std::max(most, api.program_scratch_bytes(program));
+  return most;
+}
+
+uint64_t memory_bytes(const BackendApi& api, const Workspace& host,
+                      const std::vector<const Program*>& programs) {
+  return carrier_bytes(host) + padded(scratch_bytes(api, programs));
+}
+
+Precision supported(const Backend& backend, Precision precision) {
+  if ((backend.api().precisions & precision_bit(precision)) == 0) {
+    throw Failure(Code::kUnavailable, std::string("the ") + backend.name() +
+                                          " backend has no products of precision " +
+                                          to_string(precision));
+  }
+  return precision;
+}
+
+}  // namespace
+
+DeviceWorkspace::DeviceWorkspace(Backend& backend, Stream& stream, const Workspace& host,
+                                 const std::vector<const Program*>& programs, Precision precision)
+    : stream_(stream),
+      host_(host),
+      precision_(supported(backend, precision)),
+      memory_(backend, Memory::Kind::kDevice, memory_bytes(backend.api(), host, programs)),
+      block_(backend, Memory::Kind::kDevice, sizeof(Arguments)),
+      staging_(backend, Memory::Kind::kPinnedHost, 2 * sizeof(Arguments)),
+      settled_(backend) {
+  for (std::unique_ptr<Event>& event : staged_) {
+    event = std::make_unique<Event>(backend);
+    stream.record(*event);
+  }
+  char* next = reinterpret_cast<char*>(memory_.floats());
+  for (const Workspace::Carrier& carrier : host.carriers()) {
+    addresses_.push_back(next);
+    next += padded(bytes_of(carrier));
+  }
+  scratch_ = next;
+}
+
+uint64_t DeviceWorkspace::bytes_needed(const BackendApi& api, const Workspace& host,
+                                       const std::vector<const Program*>& programs) {
+  return memory_bytes(api, host, programs) + sizeof(Arguments);
+}
+
+void DeviceWorkspace::copy(CopyDirection direction, size_t carrier) {
+  void* device = addresses_[carrier];
+  void* host = host_.addresses().at(carrier);
+  if (host == nullptr) return;
+  const bool is_upload = direction == CopyDirection::kHostToDevice;
+  stream_.copy(direction, is_upload ? device : host, is_upload ? host : device,
+               bytes_of(host_.carriers()[carrier]));
+}
+
+void DeviceWorkspace::copy_all(CopyDirection direction) {
+  for (size_t carrier = 0; carrier < addresses_.size(); ++carrier) copy(direction, carrier);
+  settle();
+}
+
+void DeviceWorkspace::settle() {
+  stream_.record(settled_);
+  settled_.wait();
+}
+
+void DeviceWorkspace::upload() { copy_all(CopyDirection::kHostToDevice); }
+
+void DeviceWorkspace::upload(Operand operand) {
+  copy(CopyDirection::kHostToDevice, static_cast<size_t>(operand.carrier));
+  settle();
+}
+
+void DeviceWorkspace::download() { copy_all(CopyDirection::kDeviceToHost); }
+
+void DeviceWorkspace::download(Operand operand) {
+  copy(CopyDirection::kDeviceToHost, static_cast<size_t>(operand.carrier));
+  settle();
+}
+
+void DeviceWorkspace::set_arguments(const Arguments& arguments) {
+  Event& free_again = *staged_[next_block_];
+  free_again.wait();
+  char* block = reinterpret_cast<char*>(staging_.floats()) +
+                static_cast<size_t>(next_block_) * sizeof(Arguments);
+  std::memcpy(block, &arguments, sizeof(arguments));
+  stream_.copy(CopyDirection::kHostToDevice, block_.floats(), block, sizeof(arguments));
+  stream_.record(free_again);
+  next_block_ = 1 - next_block_;
+}
+
+void DeviceWorkspace::submit(const Program& program) {
+  ProgramLaunch launch{};
+  launch.program = &program;
+  launch.carriers = addresses_.data();
+  launch.arguments = reinterpret_cast<const Arguments*>(block_.floats());
+  launch.scratch = scratch_;
+  launch.precision = precision_;
+  stream_.run(launch);
+}
+
+}  // namespace millrace

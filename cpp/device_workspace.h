@@ -1,0 +1,67 @@
+// DeviceWorkspace: the carriers of a workspace in a backend's memory, and the programs recorded
+// over them running there. Owns carriers, argument block and scratch at addresses that never
+// change, so that a graph may hold them; nothing is allocated after construction.
+//
+// Per run, on the submit thread: set_arguments() -> submit() of one or more programs. Only submit()
+// goes into a graph: whatever varies is read from the argument block, so a replay is the run that
+// the block says.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend.h"
+#include "program_launch.h"
+
+namespace millrace {
+
+class DeviceWorkspace {
+ public:
+  // `host` names the carriers; `programs` are all that will be submitted. Carriers start zeroed.
+  // Throws kUnavailable for a precision that the backend does not have.
+  DeviceWorkspace(Backend& backend, Stream& stream, const Workspace& host,
+                  const std::vector<const Program*>& programs, Precision precision);
+
+  // What an instance will allocate on the device, without allocating it.
+  static uint64_t bytes_needed(const BackendApi& api, const Workspace& host,
+                               const std::vector<const Program*>& programs);
+
+  // Carriers that the host has allocated, all or the operand's alone; each waits until the copies
+  // are complete.
+  void upload();
+  void upload(Operand operand);
+  void download();
+  void download(Operand operand);
+
+  // Enqueues the block's copy; waits while the last but one is in flight. `rows` of the arguments
+  // lie in memory of the backend.
+  void set_arguments(const Arguments& arguments);
+  void submit(const Program& program);
+
+  // In memory of the backend.
+  float* floats(Operand operand) const {
+    return static_cast<float*>(addresses_[static_cast<size_t>(operand.carrier)]) + operand.offset;
+  }
+  Precision precision() const { return precision_; }
+  uint64_t bytes() const { return memory_.bytes() + block_.bytes(); }
+
+ private:
+  void copy(CopyDirection direction, size_t carrier);
+  void copy_all(CopyDirection direction);
+  void settle();
+
+  Stream& stream_;
+  const Workspace& host_;
+  const Precision precision_;
+  Memory memory_;  // carriers, then scratch
+  std::vector<void*> addresses_;
+  void* scratch_;
+  Memory block_;
+  Memory staging_;  // pinned, two blocks
+  std::unique_ptr<Event> staged_[2];
+  int next_block_ = 0;
+  Event settled_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,46 @@
+// Unpacking of a gathered batch: a warp moves one row.
+#include "batch_rows_body.h"
+#include "kernel_launch.cuh"
+#include "program_cuda.cuh"
+#include "warp_team.cuh"
+
+namespace millrace {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kRowsOfABlock = kThreads / kWarp;
+
+struct Unpack {
+  int rows, source_rows, column, width;
+  float* target;
+  int target_stride;
+  UnpackMaps maps;
+};
+
+__global__ void __launch_bounds__(kThreads)
+    unpack_rows(const Arguments* arguments, const Unpack unpack) {
+  const int r = static_cast<int>(blockIdx.x) * kRowsOfABlock + threadIdx.x / kWarp;
+  if (r >= unpack.rows) return;
+  const bool is_mirrored = r >= unpack.source_rows;
+  const u64 source_row = is_mirrored ? r - unpack.source_rows : r;
+  unpack_row(WarpTeam(), arguments->rows + source_row * arguments->row_stride + unpack.column,
+             is_mirrored, unpack.maps, unpack.target + static_cast<u64>(r) * unpack.target_stride,
+             unpack.width);
+}
+
+}  // namespace
+
+cudaError_t launch_op(const CudaFrame& frame, const UnpackOp& op) {
+  const Unpack unpack = {op.rows,
+                         op.source_rows,
+                         op.column,
+                         op.width,
+                         frame.floats(op.target),
+                         op.target_stride,
+                         {frame.integers(op.mirror_source), frame.floats(op.mirror_sign),
+                          frame.floats(op.mean), frame.floats(op.scale)}};
+  return launch_kernel(frame.stream, blocks_for(op.rows, kRowsOfABlock), kThreads, 0, unpack_rows,
+                       frame.arguments, unpack);
+}
+
+}  // namespace millrace

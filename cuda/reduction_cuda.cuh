@@ -1,0 +1,33 @@
+// Scalars over all rows of an op: each block leaves its part in scratch, then one block adds the
+// parts up. The number of parts is fixed, so the order of a sum depends on the shapes alone.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "program_cuda.cuh"
+#include "warp_team.cuh"
+
+namespace millrace {
+
+constexpr int kParts = 512;
+constexpr int kPartThreads = 128;
+constexpr int kPartWarps = kPartThreads / kWarp;
+
+// The warp's place among all warps of a launch of kParts blocks: rows go round robin.
+__device__ inline int first_row_of_warp() {
+  return static_cast<int>(blockIdx.x) * kPartWarps + static_cast<int>(threadIdx.x) / kWarp;
+}
+constexpr int kRowsBetween = kParts * kPartWarps;
+
+// Of one value per part, to thread 0 of a block of any size.
+__device__ inline float sum_of_parts(const float* parts, float* room) {
+  float sum = 0.0f;
+  for (int i = static_cast<int>(threadIdx.x); i < kParts; i += static_cast<int>(blockDim.x)) {
+    sum += parts[i];
+  }
+  sum = block_sum(sum, room);
+  __syncthreads();
+  return sum;
+}
+
+}  // namespace millrace

@@ -1,0 +1,213 @@
+// Categorical critics: a warp computes one row of one group, softmax, loss and gradient in one
+// pass over the atoms, which it keeps in shared memory.
+#include "c51_body.h"
+#include "kernel_launch.cuh"
+#include "program_cuda.cuh"
+#include "reduction_cuda.cuh"
+#include "warp_team.cuh"
+
+namespace millrace {
+namespace {
+
+struct Values {
+  int rows, groups;
+  Support support;
+  const float *logits, *bias;
+  float* out;  // the target distribution, or the gradient of the logits
+};
+
+struct Projection {
+  int source_rows, reward_column, done_column, truncated_column;
+  float gamma;
+  const float *log_probability, *log_alpha;
+};
+
+// This warp's share of the block's dynamic shared memory.
+__device__ float* warp_memory(int floats) {
+  extern __shared__ float shared[];
+  return shared + static_cast<size_t>(threadIdx.x / kWarp) * floats;
+}
+
+__global__ void __launch_bounds__(kPartThreads)
+    project_targets(const Arguments* arguments, const Values values, const Projection projection) {
+  const WarpTeam team;
+  const int atoms = values.support.atoms;
+  float* probabilities = warp_memory(atoms);
+  const float alpha = mr_exp(*projection.log_alpha);
+  for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
+    const int r = at / values.groups, group = at % values.groups;
+    const float* row =
+        arguments->rows + static_cast<u64>(r % projection.source_rows) * arguments->row_stride;
+    const float reward = row[projection.reward_column];
+    float bootstrap = 1.0f - row[projection.done_column] + row[projection.truncated_column];
+    bootstrap = bootstrap < 0.0f ? 0.0f : bootstrap;
+    bootstrap = bootstrap > 1.0f ? 1.0f : bootstrap;
+    const float discount = projection.gamma * bootstrap;
+    // reward - reward is NaN for an infinite reward, which the clamp to the support would hide.
+    const float moved =
+        reward - discount * alpha * projection.log_probability[r] + (reward - reward);
+    const u64 first = static_cast<u64>(at) * atoms;
+    softmax_row(team, values.logits + first, values.bias + group * atoms, probabilities, atoms);
+    project_row(team, values.support, probabilities, moved, discount, values.out + first);
+  }
+}
+
+// parts: kParts each of loss, value sum, value maximum, negated value minimum.
+__global__ void __launch_bounds__(kPartThreads)
+    critic_losses(const Values values, const float* target, float* parts) {
+  __shared__ float room[kPartWarps];
+  __shared__ float extremes[2][kPartWarps];
+  const WarpTeam team;
+  const int atoms = values.support.atoms;
+  float* probabilities = warp_memory(atoms);
+  const float share = 1.0f / static_cast<float>(values.rows);
+  float loss = 0.0f, value_sum = 0.0f;
+  float top = values.support.v_min, bottom = -values.support.v_max;
+  for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
+    const float* bias = values.bias + at % values.groups * atoms;
+    const u64 first = static_cast<u64>(at) * atoms;
+    const Softmax softmax = softmax_row(team, values.logits + first, bias, probabilities, atoms);
+    loss += cross_entropy_row(team, values.logits + first, bias, target + first, probabilities,
+                              softmax, share, values.out + first, atoms);
+    const float value = expected_value_row(team, values.support, probabilities);
+    value_sum += value;
+    top = mr_max(value, top);
+    bottom = mr_max(-value, bottom);
+  }
+  if (team.leads()) {
+    extremes[0][threadIdx.x / kWarp] = top;
+    extremes[1][threadIdx.x / kWarp] = bottom;
+  }
+  const float block_loss = block_sum(team.leads() ? loss : 0.0f, room);
+  __syncthreads();
+  const float block_values = block_sum(team.leads() ? value_sum : 0.0f, room);
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < kPartWarps; ++i) {
+    top = mr_max(extremes[0][i], top);
+    bottom = mr_max(extremes[1][i], bottom);
+  }
+  parts[blockIdx.x] = block_loss;
+  parts[kParts + blockIdx.x] = block_values;
+  parts[2 * kParts + blockIdx.x] = top;
+  parts[3 * kParts + blockIdx.x] = bottom;
+}
+
+struct CriticScalars {
+  float *loss, *value_mean, *value_max, *value_min;
+};
+
+// Of one value per part, to thread 0 of a block of kParts threads.
+__device__ float maximum_of_parts(const float* parts, float* room) {
+  const float top = warp_maximum(parts[threadIdx.x]);
+  __syncthreads();
+  if (threadIdx.x % kWarp == 0) room[threadIdx.x / kWarp] = top;
+  __syncthreads();
+  float all = top;
+  for (int i = 0; i < kParts / kWarp; ++i) all = mr_max(room[i], all);
+  return all;
+}
+
+__global__ void __launch_bounds__(kParts)
+    finish_critic_loss(const float* parts, float share, float value_share, CriticScalars scalars) {
+  __shared__ float room[kParts / kWarp];
+  const float loss = sum_of_parts(parts, room);
+  const float values = sum_of_parts(parts + kParts, room);
+  const float top = maximum_of_parts(parts + 2 * kParts, room);
+  const float bottom = maximum_of_parts(parts + 3 * kParts, room);
+  if (threadIdx.x != 0) return;
+  *scalars.loss = loss * share;
+  *scalars.value_mean = values * value_share;
+  *scalars.value_max = top;
+  *scalars.value_min = -bottom;
+}
+
+// parts: kParts each of value sum, sum of log pi.
+__global__ void __launch_bounds__(kPartThreads)
+    actor_losses(const Values values, const float* log_probability, float* parts) {
+  __shared__ float room[kPartWarps];
+  const WarpTeam team;
+  const int atoms = values.support.atoms;
+  float* probabilities = warp_memory(atoms);
+  const float share = 1.0f / static_cast<float>(values.rows) / static_cast<float>(values.groups);
+  float value_sum = 0.0f, log_probability_sum = 0.0f;
+  for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
+    const int r = at / values.groups, group = at % values.groups;
+    const u64 first = static_cast<u64>(at) * atoms;
+    softmax_row(team, values.logits + first, values.bias + group * atoms, probabilities, atoms);
+    const float value = expected_value_row(team, values.support, probabilities);
+    value_gradient_row(team, values.support, probabilities, value, share, values.out + first);
+    value_sum += value;
+    if (group == 0) log_probability_sum += log_probability[r];
+  }
+  const float block_values = block_sum(team.leads() ? value_sum : 0.0f, room);
+  __syncthreads();
+  const float block_logs = block_sum(team.leads() ? log_probability_sum : 0.0f, room);
+  if (threadIdx.x != 0) return;
+  parts[blockIdx.x] = block_values;
+  parts[kParts + blockIdx.x] = block_logs;
+}
+
+__global__ void __launch_bounds__(kParts)
+    finish_actor_loss(const float* parts, float share, float value_share, const float* log_alpha,
+                      float* loss, float* entropy) {
+  __shared__ float room[kParts / kWarp];
+  const float values = sum_of_parts(parts, room);
+  const float logs = sum_of_parts(parts + kParts, room);
+  if (threadIdx.x != 0) return;
+  *loss = mr_exp(*log_alpha) * logs * share - values * value_share;
+  *entropy = -logs * share;
+}
+
+template <class AnyOp>
+Values values_of(const CudaFrame& frame, const AnyOp& op, Operand out) {
+  return {op.rows,          op.groups, op.support, frame.floats(op.logits), frame.floats(op.bias),
+          frame.floats(out)};
+}
+
+size_t shared_bytes(const Support& support) {
+  return static_cast<size_t>(kPartWarps) * support.atoms * sizeof(float);
+}
+
+}  // namespace
+
+u64 scratch_floats(const CriticLossOp&) { return 4 * kParts; }
+
+u64 scratch_floats(const ActorLossOp&) { return 2 * kParts; }
+
+cudaError_t launch_op(const CudaFrame& frame, const ProjectTargetOp& op) {
+  const Projection projection = {op.source_rows,
+                                 op.reward_column,
+                                 op.done_column,
+                                 op.truncated_column,
+                                 op.gamma,
+                                 frame.floats(op.log_probability),
+                                 frame.floats(op.log_alpha)};
+  return launch_kernel(frame.stream, kParts, kPartThreads, shared_bytes(op.support),
+                       project_targets, frame.arguments, values_of(frame, op, op.target),
+                       projection);
+}
+
+cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op) {
+  const cudaError_t code = launch_kernel(
+      frame.stream, kParts, kPartThreads, shared_bytes(op.support), critic_losses,
+      values_of(frame, op, op.logits_gradient), frame.floats(op.target), frame.scratch);
+  if (code != cudaSuccess) return code;
+  const float share = 1.0f / static_cast<float>(op.rows);
+  const CriticScalars scalars = {frame.floats(op.loss), frame.floats(op.value_mean),
+                                 frame.floats(op.value_max), frame.floats(op.value_min)};
+  return launch_kernel(frame.stream, 1, kParts, 0, finish_critic_loss, frame.scratch, share,
+                       share / static_cast<float>(op.groups), scalars);
+}
+
+cudaError_t launch_op(const CudaFrame& frame, const ActorLossOp& op) {
+  const cudaError_t code = launch_kernel(
+      frame.stream, kParts, kPartThreads, shared_bytes(op.support), actor_losses,
+      values_of(frame, op, op.logits_gradient), frame.floats(op.log_probability), frame.scratch);
+  if (code != cudaSuccess) return code;
+  const float share = 1.0f / static_cast<float>(op.rows);
+  return launch_kernel(frame.stream, 1, kParts, 0, finish_actor_loss, frame.scratch, share,
+                       share / static_cast<float>(op.groups), frame.floats(op.log_alpha),
+                       frame.floats(op.loss), frame.floats(op.entropy));
+}
+
+}  // namespace millrace

@@ -1,0 +1,120 @@
+// Tests for cpp/dense_layer_body.h: a team of any size computes what dense_layer.cpp does.
+#include "dense_layer_body.h"
+
+#include <gtest/gtest.h>
+
+#include "dense_layer.h"
+#include "lane_team.h"
+#include "philox.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kRows = 3, kWidth = 37;
+
+std::vector<float> normals(u32 which, int count) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    values[static_cast<size_t>(i)] =
+        random_normal(random_source(1, kStreamEvent, which, 0), static_cast<u32>(i));
+  }
+  return values;
+}
+
+Operand add(Workspace& workspace, const std::string& name, int count) {
+  return workspace.add_floats(name, static_cast<uint64_t>(count));
+}
+
+void set(const Workspace& workspace, Operand to, const std::vector<float>& values) {
+  std::copy(values.begin(), values.end(), workspace.floats(to));
+}
+
+void expect_near(const float* expected, const std::vector<float>& found, const char* what) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(found[i], expected[i], 2e-5f) << what << " " << i;
+  }
+}
+
+TEST(DenseLayerBody, ForwardRowsAreTheCpus) {
+  Workspace workspace;
+  LayerForwardOp op{};
+  op.rows = kRows;
+  op.groups = 1;
+  op.width = kWidth;
+  op.linear = add(workspace, "linear", kRows * kWidth);
+  op.bias = add(workspace, "bias", kWidth);
+  op.gain = add(workspace, "gain", kWidth);
+  op.shift = add(workspace, "shift", kWidth);
+  op.inverse_deviation = add(workspace, "inverse_deviation", kRows);
+  op.output = add(workspace, "output", kRows * kWidth);
+  workspace.allocate();
+  const std::vector<float> linear = normals(0, kRows * kWidth), bias = normals(1, kWidth);
+  const std::vector<float> gain = normals(2, kWidth), shift = normals(3, kWidth);
+  set(workspace, op.linear, linear);
+  set(workspace, op.bias, bias);
+  set(workspace, op.gain, gain);
+  set(workspace, op.shift, shift);
+  execute(op, CpuFrame{workspace, Arguments{}});
+  for (const int lanes : {1, 4, 32}) {
+    std::vector<float> x = linear, output(x.size()), inverse_deviation(kRows);
+    run_team(lanes, [&](const LaneTeam& team) {
+      for (size_t r = 0; r < kRows; ++r) {
+        const float inverse =
+            layer_forward_row(team, x.data() + r * kWidth, bias.data(), gain.data(), shift.data(),
+                              output.data() + r * kWidth, kWidth);
+        if (team.leads()) inverse_deviation[r] = inverse;
+      }
+    });
+    expect_near(workspace.floats(op.linear), x, "normalised");
+    expect_near(workspace.floats(op.output), output, "output");
+    expect_near(workspace.floats(op.inverse_deviation), inverse_deviation, "inverse deviation");
+  }
+}
+
+TEST(DenseLayerBody, BackwardRowsAndTheirSumsAreTheCpus) {
+  Workspace workspace;
+  LayerBackwardOp op{};
+  op.rows = kRows;
+  op.groups = 1;
+  op.width = kWidth;
+  op.gradient = add(workspace, "gradient", kRows * kWidth);
+  op.normalised = add(workspace, "normalised", kRows * kWidth);
+  op.inverse_deviation = add(workspace, "inverse_deviation", kRows);
+  op.gain = add(workspace, "gain", kWidth);
+  op.shift = add(workspace, "shift", kWidth);
+  op.gain_gradient = add(workspace, "gain_gradient", kWidth);
+  op.shift_gradient = add(workspace, "shift_gradient", kWidth);
+  op.bias_gradient = add(workspace, "bias_gradient", kWidth);
+  workspace.allocate();
+  const std::vector<float> before = normals(0, kRows * kWidth);
+  const std::vector<float> normalised = normals(1, kRows * kWidth), gain = normals(2, kWidth);
+  const std::vector<float> shift = normals(3, kWidth), inverse_deviation = {0.5f, 1, 2};
+  set(workspace, op.gradient, before);
+  set(workspace, op.normalised, normalised);
+  set(workspace, op.inverse_deviation, inverse_deviation);
+  set(workspace, op.gain, gain);
+  set(workspace, op.shift, shift);
+  execute(op, CpuFrame{workspace, Arguments{}});
+  for (const int lanes : {1, 4, 32}) {
+    for (const bool has_sums : {true, false}) {
+      std::vector<float> gradient = before;
+      std::vector<float> gains(kWidth), shifts(kWidth), biases(kWidth);
+      LayerSums sums = {nullptr, nullptr, nullptr};
+      if (has_sums) sums = {gains.data(), shifts.data(), biases.data()};
+      run_team(lanes, [&](const LaneTeam& team) {
+        for (size_t r = 0; r < kRows; ++r) {
+          layer_backward_row(team, gradient.data() + r * kWidth, normalised.data() + r * kWidth,
+                             gain.data(), shift.data(), inverse_deviation[r], kWidth, sums);
+        }
+      });
+      expect_near(workspace.floats(op.gradient), gradient, "gradient");
+      if (!has_sums) continue;
+      expect_near(workspace.floats(op.gain_gradient), gains, "gain");
+      expect_near(workspace.floats(op.shift_gradient), shifts, "shift");
+      expect_near(workspace.floats(op.bias_gradient), biases, "bias");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace

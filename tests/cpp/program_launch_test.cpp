@@ -1,0 +1,470 @@
+// Tests for cpp/program_launch.h: on every backend each kind of op computes what the CPU's does,
+// from random inputs, at widths that fill no vector, warp or tile.
+#include "program_launch.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "device_workspace.h"
+#include "each_backend.h"
+#include "program_cpu.h"
+
+namespace millrace {
+namespace {
+
+// One op over carriers of its own: filled, run by the backend and by the CPU, compared.
+class Trial {
+ public:
+  Operand add(const std::string& name, uint64_t count, float scale = 1.0f, float offset = 0.0f) {
+    fills_.push_back({scale, offset});
+    return workspace_.add_floats(name, count);
+  }
+  Operand add_counter(const std::string& name) {
+    fills_.push_back({0, 0});
+    return workspace_.add(name, DType::kU64, 1);
+  }
+  Operand add_integers(const std::string& name, uint64_t count) {
+    fills_.push_back({0, 0});
+    return workspace_.add(name, DType::kI32, count);
+  }
+
+  // Largest relative L2 distance of any carrier. `prepare` sees the host's carriers before the run.
+  void run(
+      const std::string& backend_name, const Op& op, double tolerance,
+      Precision precision = Precision::kFp32,
+      const std::function<void(Workspace&)>& prepare = [](Workspace&) {}) {
+    Program program("trial", workspace_);
+    program.record(op);
+    workspace_.allocate();
+    fill();
+    prepare(workspace_);
+
+    Backend backend(backend_api(backend_name));
+    Stream stream(backend);
+    Transfer transfer(backend);
+    Memory rows(backend, Memory::Kind::kDevice, (batch.size() + 1) * sizeof(float));
+    transfer.write(rows.floats(), batch);
+    DeviceWorkspace device(backend, stream, workspace_, {&program}, precision);
+    device.upload();
+    Arguments arguments = with;
+    arguments.rows = rows.floats();
+    device.set_arguments(arguments);
+    device.submit(program);
+
+    arguments.rows = batch.data();
+    run_on_cpu(program, {workspace_, arguments});
+    const std::vector<std::vector<double>> expected = values();
+    device.download();
+    const std::vector<std::vector<double>> found = values();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_LE(distance(found[i], expected[i]), tolerance)
+          << kind_of(op) << ", " << workspace_.carriers()[i].name;
+    }
+  }
+
+  std::vector<float> batch = std::vector<float>(1);
+  Arguments with = {nullptr, 0, 7, (uint64_t{3} << 33) + 5, 1e-3f, 2e-3f, 3e-3f, 0.125f};
+
+ private:
+  struct Fill {
+    float scale, offset;
+  };
+
+  void fill() {
+    for (size_t i = 0; i < fills_.size(); ++i) {
+      const Workspace::Carrier& carrier = workspace_.carriers()[i];
+      if (carrier.dtype != DType::kF32) continue;
+      float* values = static_cast<float*>(workspace_.addresses()[i]);
+      const RandomSource source = random_source(11, kStreamEvent, static_cast<u32>(i), 0);
+      for (uint64_t k = 0; k < carrier.count; ++k) {
+        values[k] = fills_[i].offset + fills_[i].scale * random_normal(source, static_cast<u32>(k));
+      }
+    }
+  }
+
+  std::vector<std::vector<double>> values() const {
+    std::vector<std::vector<double>> all;
+    for (size_t i = 0; i < fills_.size(); ++i) {
+      const Workspace::Carrier& carrier = workspace_.carriers()[i];
+      const Operand first{static_cast<int>(i), 0};
+      std::vector<double> values(carrier.count);
+      for (uint64_t k = 0; k < carrier.count; ++k) {
+        values[k] = carrier.dtype == DType::kF32   ? *workspace_.floats(first + k)
+                    : carrier.dtype == DType::kI32 ? *workspace_.integers(first + k)
+                                                   : *workspace_.counters(first + k);
+      }
+      all.push_back(std::move(values));
+    }
+    return all;
+  }
+
+  // NaN stands for NaN alone.
+  static double distance(const std::vector<double>& a, const std::vector<double>& b) {
+    double squares = 0, length = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+      if (a[i] == b[i] && std::isinf(a[i])) continue;
+      squares += (a[i] - b[i]) * (a[i] - b[i]);
+      length += b[i] * b[i];
+    }
+    if (std::isnan(squares)) return INFINITY;
+    return squares == 0 ? 0 : std::sqrt(squares / length);
+  }
+
+  Workspace workspace_;
+  std::vector<Fill> fills_;
+};
+
+constexpr double kRounding = 2e-6;  // of sums in another order
+
+class ProgramLaunchTest : public testing::TestWithParam<std::string> {};
+
+MR_ON_EACH_BACKEND(ProgramLaunchTest);
+
+struct Product {
+  int m, n, k, count;
+  int slack;  // of strides
+};
+
+double tolerance_of(Precision precision) {
+  return precision == Precision::kFp32 ? kRounding : precision == Precision::kTf32 ? 6e-4 : 5e-3;
+}
+
+TEST_P(ProgramLaunchTest, GemmOfEveryTranspositionAndPrecision) {
+  const std::vector<Product> products = {
+      {7, 5, 9, 1, 0},      {200, 70, 98, 2, 0},   {128, 256, 64, 1, 0}, {130, 36, 44, 3, 4},
+      {96, 58, 3001, 2, 2}, {64, 132, 4096, 1, 0}, {1, 1, 1, 1, 0}};
+  const uint32_t precisions = backend_api(GetParam()).precisions;
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    if ((precisions & precision_bit(precision)) == 0) continue;
+    for (const Product& p : products) {
+      for (int transposed = 0; transposed < 4; ++transposed) {
+        SCOPED_TRACE(std::string(to_string(precision)) + " " + std::to_string(p.m) + "x" +
+                     std::to_string(p.n) + "x" + std::to_string(p.k) + " " +
+                     std::to_string(transposed));
+        Trial trial;
+        GemmOp op{};
+        op.transpose_a = transposed % 2 != 0;
+        op.transpose_b = transposed / 2 != 0;
+        op.m = p.m;
+        op.n = p.n;
+        op.k = p.k;
+        op.count = p.count;
+        // Products side by side, as the groups of a layer lie.
+        const int a_width = op.transpose_a ? p.m : p.k, a_rows = op.transpose_a ? p.k : p.m;
+        const int b_width = op.transpose_b ? p.k : p.n, b_rows = op.transpose_b ? p.n : p.k;
+        op.a_stride = p.count * a_width + p.slack;
+        op.b_stride = b_width + p.slack;
+        op.c_stride = p.count * p.n + p.slack;
+        op.a_distance = static_cast<uint64_t>(a_width);
+        op.b_distance = static_cast<uint64_t>(b_rows) * static_cast<uint64_t>(op.b_stride);
+        op.c_distance = static_cast<uint64_t>(p.n);
+        op.a = trial.add("a", static_cast<uint64_t>(a_rows) * static_cast<uint64_t>(op.a_stride));
+        op.b = trial.add("b", op.b_distance * static_cast<uint64_t>(p.count));
+        op.c = trial.add("c", static_cast<uint64_t>(p.m) * static_cast<uint64_t>(op.c_stride), 0);
+        trial.run(GetParam(), op, tolerance_of(precision), precision);
+      }
+    }
+  }
+}
+
+TEST_P(ProgramLaunchTest, LayerForward) {
+  for (const int width : {1, 4, 37, 192, 768}) {
+    for (const int rows : {1, 67}) {
+      Trial trial;
+      LayerForwardOp op{};
+      op.rows = rows;
+      op.groups = 2;
+      op.width = width;
+      const uint64_t parameters = 2 * static_cast<uint64_t>(width);
+      const uint64_t values = static_cast<uint64_t>(rows) * parameters;
+      op.linear = trial.add("linear", values, 3);
+      op.bias = trial.add("bias", parameters);
+      op.gain = trial.add("gain", parameters, 0.3f, 1);
+      op.shift = trial.add("shift", parameters, 0.3f);
+      op.inverse_deviation = trial.add("inverse_deviation", static_cast<uint64_t>(rows) * 2);
+      op.output = trial.add("output", values);
+      // A single column is its own mean: what is left is rounding.
+      trial.run(GetParam(), op, width == 1 ? 1e-5 : kRounding);
+    }
+  }
+}
+
+TEST_P(ProgramLaunchTest, LayerBackward) {
+  for (const bool has_sums : {true, false}) {
+    for (const int width : {4, 37, 192, 1024}) {
+      for (const int rows : {5, 301}) {
+        Trial trial;
+        LayerBackwardOp op{};
+        op.rows = rows;
+        op.groups = 2;
+        op.width = width;
+        const uint64_t parameters = 2 * static_cast<uint64_t>(width);
+        const uint64_t values = static_cast<uint64_t>(rows) * parameters;
+        op.gradient = trial.add("gradient", values);
+        op.normalised = trial.add("normalised", values);
+        op.inverse_deviation =
+            trial.add("inverse_deviation", static_cast<uint64_t>(rows) * 2, 0.1f, 1);
+        op.gain = trial.add("gain", parameters, 0.3f, 1);
+        op.shift = trial.add("shift", parameters, 0.3f);
+        if (has_sums) {
+          op.bias_gradient = trial.add("bias_gradient", parameters);
+          op.gain_gradient = trial.add("gain_gradient", parameters);
+          op.shift_gradient = trial.add("shift_gradient", parameters);
+        }
+        trial.run(GetParam(), op, kRounding);
+      }
+    }
+  }
+}
+
+TEST_P(ProgramLaunchTest, ColumnSum) {
+  for (const int rows : {1, 130, 1001}) {
+    Trial trial;
+    ColumnSumOp op{};
+    op.rows = rows;
+    op.width = 202;
+    op.values = trial.add("values", static_cast<uint64_t>(rows) * 202);
+    op.sums = trial.add("sums", 202);
+    trial.run(GetParam(), op, kRounding);
+  }
+}
+
+TEST_P(ProgramLaunchTest, UnpackWithMirrorAndNormaliser) {
+  for (const bool has_mirror : {false, true}) {
+    for (const bool has_normaliser : {false, true}) {
+      Trial trial;
+      UnpackOp op{};
+      constexpr int kWidth = 98, kStride = 120;
+      op.source_rows = 33;
+      op.rows = has_mirror ? 66 : 33;
+      op.column = 5;
+      op.width = kWidth;
+      op.target_stride = 130;
+      op.target = trial.add("target", static_cast<uint64_t>(op.rows) * 130);
+      if (has_mirror) {
+        op.mirror_source = trial.add_integers("source", kWidth);
+        op.mirror_sign = trial.add("sign", kWidth);
+      }
+      if (has_normaliser) {
+        op.mean = trial.add("mean", kWidth);
+        op.scale = trial.add("scale", kWidth);
+      }
+      trial.batch.resize(33 * kStride);
+      for (size_t i = 0; i < trial.batch.size(); ++i) trial.batch[i] = static_cast<float>(i % 977);
+      trial.with.row_stride = kStride;
+      trial.run(GetParam(), op, 0, Precision::kFp32, [&](Workspace& workspace) {
+        if (!has_mirror) return;
+        for (int i = 0; i < kWidth; ++i) {
+          workspace.integers(op.mirror_source)[i] = kWidth - 1 - i;
+        }
+      });
+    }
+  }
+}
+
+TEST_P(ProgramLaunchTest, SampleAction) {
+  for (const bool deterministic : {false, true}) {
+    Trial trial;
+    SampleActionOp op{};
+    op.rows = 301;
+    op.actions = 29;
+    op.deterministic = deterministic;
+    op.stream = kStreamLearnerNoise;
+    op.first_normal = 29;
+    op.action_stride = 130;
+    op.heads = trial.add("heads", 301 * 58);
+    op.bias = trial.add("bias", 58);
+    op.action = trial.add("action", 301 * 130);
+    op.noise = trial.add("noise", 301 * 29);
+    if (!deterministic) op.log_probability = trial.add("log_probability", 301);
+    trial.run(GetParam(), op, kRounding);
+  }
+}
+
+TEST_P(ProgramLaunchTest, ActionGradient) {
+  Trial trial;
+  ActionGradientOp op{};
+  op.rows = 3001;
+  op.actions = 29;
+  op.heads = trial.add("heads", 3001 * 58, 4);  // some means beyond the clamp
+  op.bias = trial.add("bias", 58);
+  op.noise = trial.add("noise", 3001 * 29);
+  op.action_gradient = trial.add("action_gradient", 3001 * 29);
+  op.log_alpha = trial.add("log_alpha", 1, 0, -2);
+  op.heads_gradient = trial.add("heads_gradient", 3001 * 58);
+  op.mean_deviation = trial.add("mean_deviation", 1);
+  trial.run(GetParam(), op, 1e-5);
+}
+
+// Columns 0, 1, 2 of a row: reward, done, truncated.
+std::vector<float> reward_rows(int rows) {
+  std::vector<float> batch(static_cast<size_t>(rows) * 3);
+  for (int r = 0; r < rows; ++r) {
+    float* row = batch.data() + r * 3;
+    const RandomSource source = random_source(5, kStreamReset, static_cast<u32>(r), 0);
+    row[0] = 12.0f * random_normal(source, 0);  // some beyond the support
+    row[1] = r % 4 == 3 ? 1.0f : 0.0f;
+    row[2] = r % 8 == 7 ? 1.0f : 0.0f;
+  }
+  return batch;
+}
+
+TEST_P(ProgramLaunchTest, ProjectTarget) {
+  for (const int atoms : {2, 11, 101, 501}) {
+    SCOPED_TRACE(atoms);
+    Trial trial;
+    ProjectTargetOp op{};
+    op.rows = 80;
+    op.source_rows = 40;
+    op.groups = 2;
+    op.support = {atoms, -20, 20};
+    op.reward_column = 0;
+    op.done_column = 1;
+    op.truncated_column = 2;
+    op.gamma = 0.97f;
+    const uint64_t values = 160 * static_cast<uint64_t>(atoms);
+    op.logits = trial.add("logits", values);
+    op.bias = trial.add("bias", 2 * static_cast<uint64_t>(atoms));
+    op.log_probability = trial.add("log_probability", 80);
+    op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+    op.target = trial.add("target", values);
+    trial.batch = reward_rows(40);
+    trial.batch[3 * 7] = NAN;
+    trial.batch[3 * 9] = INFINITY;
+    trial.with.row_stride = 3;
+    trial.run(GetParam(), op, 1e-5);
+  }
+}
+
+TEST_P(ProgramLaunchTest, CriticLoss) {
+  for (const int atoms : {2, 11, 101, 501}) {
+    SCOPED_TRACE(atoms);
+    Trial trial;
+    CriticLossOp op{};
+    op.rows = atoms > 101 ? 50 : 1201;
+    op.groups = 2;
+    op.support = {atoms, -20, 20};
+    const uint64_t values = 2 * static_cast<uint64_t>(op.rows) * static_cast<uint64_t>(atoms);
+    op.logits = trial.add("logits", values, 8);  // some log-probabilities below the floor
+    op.bias = trial.add("bias", 2 * static_cast<uint64_t>(atoms));
+    op.target = trial.add("target", values);
+    op.logits_gradient = trial.add("logits_gradient", values);
+    op.loss = trial.add("loss", 1);
+    op.value_mean = trial.add("value_mean", 1);
+    op.value_max = trial.add("value_max", 1);
+    op.value_min = trial.add("value_min", 1);
+    trial.run(GetParam(), op, 2e-5, Precision::kFp32, [&](Workspace& workspace) {
+      for (uint64_t i = 0; i < values; ++i) {
+        float& target = *workspace.floats(op.target + i);
+        target = std::abs(target) / static_cast<float>(atoms);
+      }
+    });
+  }
+}
+
+TEST_P(ProgramLaunchTest, ActorLoss) {
+  for (const int atoms : {11, 101, 501}) {
+    SCOPED_TRACE(atoms);
+    Trial trial;
+    ActorLossOp op{};
+    op.rows = atoms > 101 ? 50 : 1201;
+    op.groups = 2;
+    op.support = {atoms, -20, 20};
+    const uint64_t values = 2 * static_cast<uint64_t>(op.rows) * static_cast<uint64_t>(atoms);
+    op.logits = trial.add("logits", values, 2);
+    op.bias = trial.add("bias", 2 * static_cast<uint64_t>(atoms));
+    op.log_probability = trial.add("log_probability", static_cast<uint64_t>(op.rows), 1, -20);
+    op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+    op.logits_gradient = trial.add("logits_gradient", values);
+    op.loss = trial.add("loss", 1);
+    op.entropy = trial.add("entropy", 1);
+    trial.run(GetParam(), op, 2e-5);
+  }
+}
+
+TEST_P(ProgramLaunchTest, GradientNormAndVerdict) {
+  for (const float loss : {1.0f, NAN}) {
+    for (const bool opens : {true, false}) {
+      for (const float max_norm : {0.0f, 0.5f}) {
+        Trial trial;
+        GradientNormOp op{};
+        op.count = 100001;
+        op.max_norm = max_norm;
+        op.opens = opens;
+        op.gradient = trial.add("gradient", op.count);
+        op.loss = trial.add("loss", 1, 0, loss);
+        op.norm = trial.add("norm", 1);
+        op.clip = trial.add("clip", 1);
+        op.finite = trial.add("finite", 1, 0, opens ? 0.0f : 1.0f);
+        trial.run(GetParam(), op, kRounding);
+      }
+    }
+  }
+}
+
+TEST_P(ProgramLaunchTest, AdamW) {
+  for (const float finite : {1.0f, 0.0f}) {
+    for (const LearningRate rate : {LearningRate::kActor, LearningRate::kCritic}) {
+      Trial trial;
+      AdamWOp op{};
+      op.count = 3001;
+      op.parameters = trial.add("parameters", op.count);
+      op.gradient = trial.add("gradient", op.count);
+      op.first_moment = trial.add("first_moment", op.count, 0.1f);
+      op.second_moment = trial.add("second_moment", op.count);
+      op.step = trial.add_counter("step");
+      op.clip = trial.add("clip", 1, 0, 0.7f);
+      op.finite = trial.add("finite", 1, 0, finite);
+      op.constants = {0.9f, 0.95f, 0.01f};
+      op.rate = rate;
+      if (rate == LearningRate::kCritic) op.target = trial.add("target", op.count);
+      trial.run(GetParam(), op, kRounding, Precision::kFp32, [&](Workspace& workspace) {
+        *workspace.counters(op.step) = 6;
+        for (uint64_t i = 0; i < op.count; ++i) {
+          float& moment = *workspace.floats(op.second_moment + i);
+          moment = std::abs(moment);
+        }
+      });
+    }
+  }
+}
+
+TEST_P(ProgramLaunchTest, Temperature) {
+  for (const float log_probability : {3.0f, INFINITY}) {
+    for (const float finite : {1.0f, 0.0f}) {
+      Trial trial;
+      TemperatureOp op{};
+      op.rows = 3001;
+      op.log_probability = trial.add("log_probability", 3001, 1, log_probability);
+      op.log_alpha = trial.add("log_alpha", 1, 0, -3);
+      op.first_moment = trial.add("first_moment", 1);
+      op.second_moment = trial.add("second_moment", 1, 0, 0.5f);
+      op.step = trial.add_counter("step");
+      op.finite = trial.add("finite", 1, 0, finite);
+      op.constants = {0.9f, 0.95f, 0};
+      op.target_entropy = -4;
+      op.loss = trial.add("loss", 1);
+      op.alpha = trial.add("alpha", 1);
+      op.gradient = trial.add("gradient", 1);
+      trial.run(GetParam(), op, kRounding);
+    }
+  }
+}
+
+TEST_P(ProgramLaunchTest, Statistics) {
+  for (const float finite : {1.0f, 0.0f}) {
+    Trial trial;
+    StatisticsOp op;
+    for (int i = 0; i < 12; ++i) op.folds.push_back(static_cast<Fold>(i % 3));
+    op.scalars = trial.add("scalars", 12);
+    op.totals = trial.add("totals", 14);
+    op.finite = trial.add("finite", 1, 0, finite);
+    trial.run(GetParam(), op, 0);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

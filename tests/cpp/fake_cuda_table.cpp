@@ -1,5 +1,6 @@
 // The table of fake_cuda: every function finds its device and hands over to FakeCuda.
 #include "fake_cuda.h"
+#include "program_launch.h"
 #include "update_launch.h"
 
 namespace millrace {
@@ -141,6 +142,11 @@ struct FakeCudaTable {
     };
     return owner.submit(stream_of(stream), "update_async", &GraphNodes::kernels, op);
   }
+  static int program_async(void* stream, const ProgramLaunch* launch) {
+    FakeCuda& owner = stream_of(stream).device;
+    const auto op = [work = *launch](bool) { return backend_cpu().program_async(nullptr, &work); };
+    return owner.submit(stream_of(stream), "program_async", &GraphNodes::kernels, op);
+  }
 
   static int create_event(void* device, int, void** event) {
     FakeCuda& owner = device_of(device);
@@ -208,6 +214,8 @@ const BackendApi& fake_cuda() {
       Table::copy_2d_async,
       Table::gather_async,
       Table::update_async,
+      backend_cpu().program_scratch_bytes,
+      Table::program_async,
       Table::create_event,
       Table::destroy_event,
       Table::record_event,

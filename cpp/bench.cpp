@@ -1,5 +1,6 @@
 #include "bench.h"
 
+#include "bench_learner.h"
 #include "bench_physics.h"
 #include "bench_replay.h"
 #include "bench_train.h"
@@ -13,9 +14,10 @@ nlohmann::json run_bench(const nlohmann::json& request) {
   if (kind == "physics") return bench_physics(request);
   if (kind == "replay") return bench_replay(request);
   if (kind == "update") return bench_update(request);
+  if (kind == "learner") return bench_learner(request);
   if (kind == "train") return bench_train(request);
   throw Failure(Code::kInvalid,
-                "bench: '" + kind + "' is not one of physics, replay, update, train");
+                "bench: '" + kind + "' is not one of physics, replay, update, learner, train");
 }
 
 }  // namespace millrace

@@ -40,7 +40,7 @@ struct Problem {
             0.7f * random_normal(random_source(1, kStreamEvent, 0, 0), number++);
       }
     }
-    run_on_cpu(program, workspace, Arguments{});
+    run_on_cpu(program, {workspace, Arguments{}});
   }
 
   Parameters parameters_of(int group) const {

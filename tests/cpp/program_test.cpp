@@ -29,7 +29,7 @@ TEST(Program, RunsItsOpsInOrder) {
   program.record(product(c, c, b, 2, 2, 2));
   workspace.allocate();
   for (int i = 0; i < 4; ++i) workspace.floats(a)[i] = workspace.floats(b)[i] = i + 1.0f;
-  run_on_cpu(program, workspace, Arguments{});
+  run_on_cpu(program, {workspace, Arguments{}});
   const std::vector<float> square = {7, 10, 15, 22};  // of [1 2; 3 4]
   EXPECT_EQ(std::vector<float>(workspace.floats(c), workspace.floats(c) + 4), square);
   EXPECT_EQ(workspace.floats(b)[0], 7 * 7 + 10 * 15);

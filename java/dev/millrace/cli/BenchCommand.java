@@ -20,10 +20,12 @@ import picocli.CommandLine.Option;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
-/** {@code bench physics|replay|update|train}: how fast this machine is, every run reported. */
+/**
+ * {@code bench physics|replay|update|learner|train}: how fast this machine is, every run reported.
+ */
 @Command(
     name = "bench",
-    description = "Measure physics, replay, update step or training on this machine.",
+    description = "Measure physics, replay, update step, learner or training on this machine.",
     mixinStandardHelpOptions = true,
     footer = {
       "",
@@ -370,6 +372,65 @@ final class BenchCommand {
     void request(ObjectNode request, Context context) {
       request.put("backend", device).put("envs", envs).put("launches", launches);
       request.put("runs", runs);
+      request.set("config", config(options, context));
+    }
+  }
+
+  /** {@code bench learner CONFIG}. */
+  @Command(
+      name = "learner",
+      description = "A learner's update on a device, eagerly and as a graph.",
+      mixinStandardHelpOptions = true,
+      footer = {
+        "",
+        "An update is the mean of one period of learner.policy_frequency: that many critic steps",
+        "and one actor step. tflop_per_s counts matrix products alone.",
+        "",
+        "Example",
+        "  millrace bench learner g1_walk_flat --device cuda --precision bf16 --ops"
+      })
+  static final class Learner extends Bench {
+    @Mixin private ConfigOptions options;
+
+    @Option(
+        names = "--device",
+        paramLabel = "NAME",
+        defaultValue = "cpu",
+        description = "cpu or cuda (default: ${DEFAULT-VALUE}).")
+    private String device;
+
+    @Option(
+        names = "--precision",
+        paramLabel = "NAME",
+        defaultValue = "fp32",
+        description = "Of matrix products: fp32, tf32 or bf16 (default: ${DEFAULT-VALUE}).")
+    private String precision;
+
+    @Option(names = "--ops", description = "Also time every op by itself, longest first.")
+    private boolean ops;
+
+    @Option(
+        names = "--launches",
+        paramLabel = "N",
+        defaultValue = "20",
+        description = "Periods that are timed together (default: ${DEFAULT-VALUE}).")
+    private int launches;
+
+    @Option(
+        names = "--runs",
+        paramLabel = "N",
+        defaultValue = "5",
+        description = "Runs (default: ${DEFAULT-VALUE}).")
+    private int runs;
+
+    Learner(Context context) {
+      super(context, "learner");
+    }
+
+    @Override
+    void request(ObjectNode request, Context context) {
+      request.put("backend", device).put("precision", precision).put("ops", ops);
+      request.put("launches", launches).put("runs", runs);
       request.set("config", config(options, context));
     }
   }

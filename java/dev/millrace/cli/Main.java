@@ -91,6 +91,7 @@ public final class Main {
                     .addSubcommand(new BenchCommand.Physics(context))
                     .addSubcommand(new BenchCommand.Replay(context))
                     .addSubcommand(new BenchCommand.Update(context))
+                    .addSubcommand(new BenchCommand.Learner(context))
                     .addSubcommand(new BenchCommand.Train(context)))
             .addSubcommand(new CompareCommand(context))
             .addSubcommand(

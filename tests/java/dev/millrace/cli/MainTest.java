@@ -86,6 +86,7 @@ class MainTest {
             "bench",
             "bench physics",
             "bench replay",
+            "bench learner",
             "bench train",
             "compare",
             "trace",

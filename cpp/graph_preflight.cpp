@@ -98,7 +98,8 @@ void Checker::check_backend() {
 
 void Checker::check_program(const ProgramFacts& program) {
   if (!program.active_recorder.empty()) {
-    add("FOREIGN_CAPTURE_ACTIVE", program.name, program.active_recorder + " is being captured",
+    add("FOREIGN_CAPTURE_ACTIVE", program.name,
+        "program " + program.active_recorder + " is being captured",
         "capture one program at a time");
   }
   if (static_cast<int>(program.ops.size()) < policy_.least_ops) {

@@ -5,10 +5,12 @@
 #include "backend.h"
 #include "budget.h"
 #include "device_choice.h"
+#include "graph_preflight.h"
 #include "learner_fastsac.h"
 #include "model_loader.h"
 #include "run_plan.h"
 #include "sim_parts.h"
+#include "update_facts.h"
 
 namespace millrace {
 
@@ -30,17 +32,53 @@ uint64_t device_free_bytes(const DeviceChoice& choice, uint64_t host_free_bytes)
   return Backend(backend_api(choice.effective)).memory_free_bytes();
 }
 
-void check_graph_and_precision(const RunPlan& plan, std::vector<Finding>& findings) {
-  if (plan.graph == "on") {
-    findings.push_back({"GRAPH_UNAVAILABLE", Readiness::kRefused, "graph",
-                        "the cpu backend launches programs eagerly; it has no graphs",
-                        "graph: auto or off"});
-  }
+void check_precision(const RunPlan& plan, std::vector<Finding>& findings) {
   if (plan.precision == "tf32" || plan.precision == "bf16") {
     findings.push_back({"PRECISION_UNAVAILABLE", Readiness::kRefused, "precision",
                         "the cpu backend computes in fp32, not " + plan.precision,
                         "precision: auto or fp32"});
   }
+}
+
+GraphBackend graph_backend(const DeviceChoice& choice) {
+  GraphBackend backend;
+  if (choice.effective == "none") {
+    backend.name = choice.requested;
+    backend.without_graphs = choice.reason;
+    return backend;
+  }
+  const BackendApi& api = backend_api(choice.effective);
+  backend.name = api.name;
+  backend.has_graphs = api.has_graphs != 0;
+  backend.without_graphs = "it launches programs eagerly";
+  if (backend.has_graphs) backend.device = Backend(api).facts();
+  return backend;
+}
+
+nlohmann::json to_json(const std::vector<Finding>& findings) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Finding& finding : findings) list.push_back(to_json(finding));
+  return list;
+}
+
+// Of the update step; without a robot model there is no task, and only the backend can be judged.
+void report_graphs(const RunPlan& plan, const DeviceChoice& choice, const Task* task,
+                   nlohmann::json& report, std::vector<Finding>& findings) {
+  const GraphBackend backend = graph_backend(choice);
+  const GraphPolicy policy = {graph_request(plan.graph)};
+  nlohmann::json update = {{"requested", plan.graph}};
+  std::vector<Finding> found;
+  if (task != nullptr) {
+    const ProgramFacts program = update_facts(*task, plan, choice);
+    found = check_graph(program, backend, policy);
+    report["terms"] = term_table_of(program, found);
+    update.update(to_json(program));
+  } else {
+    found = check_graph_backend(backend, policy);
+  }
+  update["findings"] = to_json(found);
+  report["graphs"] = {{"update", std::move(update)}};
+  findings.insert(findings.end(), found.begin(), found.end());
 }
 
 ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const RowLayout& layout) {
@@ -71,8 +109,7 @@ std::optional<SimModel> check_model(const SimSpec& spec, std::vector<Finding>& f
     return describe_model(*model, index_model(*model, spec));
   } catch (const Failure& failure) {
     if (failure.code() == Code::kUnavailable) {
-      findings.push_back({"MUJOCO_VERSION", Readiness::kRefused, "physics", failure.what(),
-                          "install the MuJoCo that this build was compiled against"});
+      findings.push_back(other_mujoco(failure));
       return std::nullopt;
     }
     if (failure.code() != Code::kInvalid) throw;
@@ -84,17 +121,25 @@ std::optional<SimModel> check_model(const SimSpec& spec, std::vector<Finding>& f
 
 }  // namespace
 
+Finding other_mujoco(const Failure& failure) {
+  return {"MUJOCO_VERSION", Readiness::kRefused, "physics", failure.what(),
+          "install the MuJoCo that this build was compiled against"};
+}
+
 nlohmann::json run_preflight(const nlohmann::json& config) {
   const RunPlan plan = parse_plan(config);
   std::vector<Finding> findings;
   nlohmann::json report;
   const DeviceChoice device = resolve_device(plan, findings);
   report["device"] = to_json(device);
-  check_graph_and_precision(plan, findings);
+  check_precision(plan, findings);
   const std::optional<SimModel> model =
       check_model(sim_spec_of(config, resources_dir_of(config)), findings);
-  if (model) {
+  if (!model) {
+    report_graphs(plan, device, nullptr, report, findings);
+  } else {
     const Task task = make_task(config, *model);
+    report_graphs(plan, device, &task, report, findings);
     if (plan.learner.symmetry && !task.symmetry.available) {
       findings.push_back({"SYMMETRY_UNAVAILABLE", Readiness::kRefused, "learner.symmetry",
                           plan.task + " has no mirror image", "learner.symmetry: false"});
@@ -114,8 +159,7 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
                       {"action_dim", task.layout.action_dim},
                       {"row_width", task.layout.width()}};
   }
-  report["findings"] = nlohmann::json::array();
-  for (const Finding& finding : findings) report["findings"].push_back(to_json(finding));
+  report["findings"] = to_json(findings);
   return report;
 }
 

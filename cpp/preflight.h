@@ -4,9 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "finding.h"
+#include "status.h"
+
 namespace millrace {
 
 // The report that NativeCore.preflight documents.
 nlohmann::json run_preflight(const nlohmann::json& config);
+
+// What it says when require_mujoco_version() failed.
+Finding other_mujoco(const Failure& failure);
 
 }  // namespace millrace

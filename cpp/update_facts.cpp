@@ -249,6 +249,7 @@ TermFacts curriculum_term(const TermUse& use, const Task& task) {
     return drawing(std::move(facts), kStreamFrameSampler, 0, frame_draws(mode));
   }
   if (!use.enabled) return switched_off(std::move(facts));
+  facts.detail = "scale in the argument block";
   facts.value_read_each_tick = "the penalty scale";
   facts.is_value_in_block = true;  // UpdateArguments::penalty_scale
   return facts;

@@ -15,13 +15,15 @@ namespace {
 
 using nlohmann::json;
 
-Names ids_of(const json& report) {
+Names ids_of(const json& report, const char* verdict = "REFUSED") {
   Names ids;
-  for (const json& finding : report.at("findings")) ids.push_back(finding.at("id"));
+  for (const json& finding : report.at("findings")) {
+    if (finding.at("verdict") == verdict) ids.push_back(finding.at("id"));
+  }
   return ids;
 }
 
-// The one finding with this id; every test's findings are refusals.
+// The one finding with this id, a refusal.
 json finding_of(const json& report, const std::string& id) {
   const json& findings = report.at("findings");
   const auto has_id = [&](const json& finding) { return finding.at("id") == id; };
@@ -48,9 +50,10 @@ json large_g1(int learning_starts, uint64_t capacity_rows) {
                     {"replay", {{"capacity_rows", capacity_rows}}}});
 }
 
-TEST(Preflight, AGoodConfigurationHasNoFindingsAndABudget) {
+TEST(Preflight, AGoodConfigurationHasABudget) {
   const json report = run_preflight(large_g1(8, 8 * 512));
-  EXPECT_EQ(report.at("findings"), json::array());
+  EXPECT_EQ(ids_of(report), Names{});
+  EXPECT_EQ(ids_of(report, "EAGER_ONLY"), Names{"BACKEND_HAS_NO_GRAPHS"});
   EXPECT_EQ(report.at("device").at("effective"), "cpu");
   EXPECT_EQ(report.at("task").at("row_width"), 430);
   EXPECT_EQ(report.at("budget").at("host").at("total_bytes"), 2 * 512 * 1720);
@@ -109,8 +112,8 @@ TEST(Preflight, WhatThisMachineDoesNotHave) {
     EXPECT_EQ(report.at("device").at("requested"), device);
     EXPECT_EQ(report.at("device").at("effective"), "none");
   }
-  expect_refused(cartpole_config({{"graph", "on"}}), "GRAPH_UNAVAILABLE", "graph",
-                 "the cpu backend launches programs eagerly");
+  expect_refused(cartpole_config({{"graph", "on"}}), "BACKEND_HAS_NO_GRAPHS", "graph",
+                 "cpu: it launches programs eagerly");
   for (const char* precision : {"bf16", "tf32"}) {
     expect_refused(cartpole_config({{"precision", precision}}), "PRECISION_UNAVAILABLE",
                    "precision", std::string("computes in fp32, not ") + precision);
@@ -139,15 +142,49 @@ TEST(Preflight, ReportsEverythingAtOnce) {
                                {"replay", {{"capacity_rows", 512}, {"ingress_depth", 0}}}}));
   Names ids = ids_of(report);
   std::sort(ids.begin(), ids.end());
-  EXPECT_EQ(ids, (Names{"BATCH_ODD_WITH_SYMMETRY", "DEVICE_UNAVAILABLE", "GRAPH_UNAVAILABLE",
+  EXPECT_EQ(ids, (Names{"BACKEND_HAS_NO_GRAPHS", "BATCH_ODD_WITH_SYMMETRY", "DEVICE_UNAVAILABLE",
                         "INGRESS_DEPTH", "PRECISION_UNAVAILABLE", "REPLAY_CAN_NEVER_START"}));
   EXPECT_TRUE(report.contains("budget"));
+}
+
+TEST(Preflight, GraphsThatWereNotAskedForAreNotChecked) {
+  const json report = run_preflight(cartpole_config({{"graph", "off"}}));
+  EXPECT_EQ(report.at("findings"), json::array());
+  EXPECT_EQ(report.at("graphs").at("update").at("requested"), "off");
+  EXPECT_EQ(report.at("graphs").at("update").at("findings"), json::array());
+  EXPECT_EQ(report.at("graphs").at("update").at("ops").size(), 1u);
+}
+
+TEST(Preflight, AGraphThatCannotBeIsRefusedWithAllReasons) {
+  const json report =
+      run_preflight(motion_config({{"graph", "on"},
+                                   {"device", "metal"},
+                                   {"learner", {{"observation_normalizer", true}}},
+                                   {"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}}));
+  EXPECT_EQ(ids_of(report),
+            (Names{"DEVICE_UNAVAILABLE", "BACKEND_HAS_NO_GRAPHS", "WRONG_DEVICE", "HOST_READ"}));
+  EXPECT_EQ(finding_of(report, "WRONG_DEVICE").at("subject"), "replay.pipeline");
+  EXPECT_EQ(finding_of(report, "HOST_READ").at("subject"), "learner.observation_normalizer");
+  EXPECT_EQ(report.at("graphs").at("update").at("findings").size(), 3u);
+}
+
+TEST(Preflight, EveryTermOfTheTaskHasARow) {
+  const json terms = run_preflight(g1_config()).at("terms");
+  Names kinds;
+  for (const json& row : terms) {
+    const std::string kind = row.at("kind");
+    if (kinds.empty() || kinds.back() != kind) kinds.push_back(kind);
+    EXPECT_EQ(row.at("verdict"), "READY") << row;
+  }
+  EXPECT_EQ(kinds, (Names{"reward", "observation", "critic", "termination", "command", "event",
+                          "gait", "curriculum"}));
+  EXPECT_EQ(terms.size(), 9u + 7u + 8u + 5u + 1u + 2u + 1u + 1u);
 }
 
 TEST(Preflight, AModelWithoutTheTasksNamesListsThemAll) {
   const json report = run_preflight(g1_config(
       {{"graph", "on"}, {"env", {{"model_file", resources() + "/models/cartpole.xml"}}}}));
-  EXPECT_EQ(ids_of(report), (Names{"GRAPH_UNAVAILABLE", "MODEL_MISSING_NAME"}));
+  EXPECT_EQ(ids_of(report), (Names{"MODEL_MISSING_NAME", "BACKEND_HAS_NO_GRAPHS"}));
   const json finding = finding_of(report, "MODEL_MISSING_NAME");
   EXPECT_EQ(finding.at("subject"), "env.model_file");
   const std::string reason = finding.at("reason");

@@ -38,6 +38,8 @@ HazardText text_of(Hazard hazard) {
               "load all kernels when the device is opened"};
     case Hazard::kCollective:
       return {"COLLECTIVE", "waits for other devices: ", "keep collectives outside of programs"};
+    case Hazard::kOnHost:
+      return {"UPDATE_ON_HOST", "runs on the host: ", "let it run on the device"};
   }
   throw Failure(Code::kBug, "a hazard without a text");
 }
@@ -49,11 +51,10 @@ std::string version(int number) {
 // Collects what blocks one program; says how bad that is.
 class Checker {
  public:
-  Checker(const GraphBackend& backend, const GraphPolicy& policy)
-      : backend_(backend), policy_(policy) {}
+  Checker(const GraphBackend& backend, GraphPolicy policy) : backend_(backend), policy_(policy) {}
 
   void check_backend();
-  void check_program(const ProgramFacts& program);
+  void check_program(const ProgramFacts& program, int least_ops);
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
@@ -63,20 +64,20 @@ class Checker {
   void check_term(const TermFacts& term);
 
   const GraphBackend& backend_;
-  const GraphPolicy& policy_;
+  const GraphPolicy policy_;
   std::vector<Finding> findings_;
   std::set<std::string> seen_carriers_;
 };
 
 void Checker::add(const char* id, std::string subject, std::string reason, std::string hint) {
   const Readiness verdict =
-      policy_.request == GraphRequest::kOn ? Readiness::kRefused : Readiness::kEagerOnly;
+      policy_ == GraphPolicy::kOn ? Readiness::kRefused : Readiness::kEagerOnly;
   findings_.push_back({id, verdict, std::move(subject), std::move(reason), std::move(hint)});
 }
 
 void Checker::check_backend() {
   if (!backend_.has_graphs) {
-    add("BACKEND_HAS_NO_GRAPHS", "graph", backend_.name + ": " + backend_.without_graphs,
+    add("BACKEND_HAS_NO_GRAPHS", "device", backend_.name + ": " + backend_.without_graphs,
         "graph: auto or off; or a device that has graphs");
     return;
   }
@@ -96,15 +97,15 @@ void Checker::check_backend() {
   }
 }
 
-void Checker::check_program(const ProgramFacts& program) {
+void Checker::check_program(const ProgramFacts& program, int least_ops) {
   if (!program.active_recorder.empty()) {
     add("FOREIGN_CAPTURE_ACTIVE", program.name,
         "program " + program.active_recorder + " is being captured",
         "capture one program at a time");
   }
-  if (static_cast<int>(program.ops.size()) < policy_.least_ops) {
+  if (static_cast<int>(program.ops.size()) < least_ops) {
     add("TOO_SMALL", program.name,
-        std::to_string(program.ops.size()) + " ops, at least " + std::to_string(policy_.least_ops) +
+        std::to_string(program.ops.size()) + " ops, at least " + std::to_string(least_ops) +
             " are worth a graph",
         "graph: off");
   }
@@ -159,9 +160,8 @@ void Checker::check_carrier(const ProgramFacts& program, const OpFacts& op,
         "register it and seal the carriers before the first capture");
   }
   if (is_listed && carrier->device != op.device) {
-    add("WRONG_DEVICE", carrier->setting.empty() ? name : carrier->setting,
-        at + "lies on " + carrier->device + "; the op runs on " + op.device,
-        carrier->hint.empty() ? "keep the carrier on the program's device" : carrier->hint);
+    add("WRONG_DEVICE", name, at + "lies on " + carrier->device + "; the op runs on " + op.device,
+        "keep the carrier on the program's device");
   }
 }
 
@@ -193,26 +193,19 @@ void Checker::check_term(const TermFacts& term) {
 
 }  // namespace
 
-GraphRequest graph_request(const std::string& name) {
-  if (name == "off") return GraphRequest::kOff;
-  if (name == "auto") return GraphRequest::kAuto;
-  if (name == "on") return GraphRequest::kOn;
-  throw Failure(Code::kInvalid, "graph: '" + name + "' is not one of off, auto, on");
-}
-
-std::vector<Finding> check_graph_backend(const GraphBackend& backend, const GraphPolicy& policy) {
-  if (policy.request == GraphRequest::kOff) return {};
+std::vector<Finding> check_graph_backend(const GraphBackend& backend, GraphPolicy policy) {
+  if (policy == GraphPolicy::kOff) return {};
   Checker checker(backend, policy);
   checker.check_backend();
   return checker.take();
 }
 
 std::vector<Finding> check_graph(const ProgramFacts& program, const GraphBackend& backend,
-                                 const GraphPolicy& policy) {
-  if (policy.request == GraphRequest::kOff) return {};
+                                 GraphPolicy policy, int least_ops) {
+  if (policy == GraphPolicy::kOff) return {};
   Checker checker(backend, policy);
   checker.check_backend();
-  checker.check_program(program);
+  checker.check_program(program, least_ops);
   return checker.take();
 }
 

@@ -8,29 +8,21 @@
 //
 // Ids: BACKEND_HAS_NO_GRAPHS DRIVER_TOO_OLD PROFILER_ACTIVE · FOREIGN_CAPTURE_ACTIVE TOO_SMALL
 // MULTI_CONTEXT · LEGACY_STREAM WRONG_DEVICE BY_VALUE_VARYING UNSTABLE_CARRIER HOST_SYNC HOST_READ
-// ALLOC_IN_WINDOW UNPINNED_HOST LIB_NOT_WARM MODULE_NOT_LOADED COLLECTIVE · OWNER_NOT_CERTIFIED
-// UNREGISTERED_RNG. There are none for conditional bodies, cooperative launches from the device and
-// updates of cluster nodes: the table of backend.h has no call that could make one. Should it get
-// one, its id comes with it.
+// ALLOC_IN_WINDOW UNPINNED_HOST LIB_NOT_WARM MODULE_NOT_LOADED COLLECTIVE UPDATE_ON_HOST ·
+// OWNER_NOT_CERTIFIED UNREGISTERED_RNG. There are none for conditional bodies, cooperative launches
+// from the device and updates of cluster nodes: the table of backend.h has no call that could make
+// one. Should it get one, its id comes with it.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "backend.h"
+#include "captured_program.h"
 #include "finding.h"
 #include "program_facts.h"
 
 namespace millrace {
-
-enum class GraphRequest { kOff, kAuto, kOn };
-// Throws Failure(kInvalid) for an unknown name.
-GraphRequest graph_request(const std::string& name);
-
-struct GraphPolicy {
-  GraphRequest request;
-  int least_ops = 1;  // a program of fewer has nothing to gain
-};
 
 // The backend that would run the program. Without one (`device: cuda` on a machine that has none)
 // it has no graphs, and `without_graphs` says why.
@@ -42,10 +34,10 @@ struct GraphBackend {
 };
 
 // What speaks against graphs of any program.
-std::vector<Finding> check_graph_backend(const GraphBackend& backend, const GraphPolicy& policy);
-// Those, and what speaks against this one.
+std::vector<Finding> check_graph_backend(const GraphBackend& backend, GraphPolicy policy);
+// Those, and what speaks against this one. A program of fewer than least_ops has nothing to gain.
 std::vector<Finding> check_graph(const ProgramFacts& program, const GraphBackend& backend,
-                                 const GraphPolicy& policy);
+                                 GraphPolicy policy, int least_ops = 1);
 
 // [{kind, term, detail, stream, draws_per_tick, draws_per_reset, class, verdict, reason, hint}]
 // with the first of the findings about each term.

@@ -11,6 +11,7 @@
 #include "run_plan.h"
 #include "sim_parts.h"
 #include "update_facts.h"
+#include "update_place.h"
 
 namespace millrace {
 
@@ -61,15 +62,27 @@ nlohmann::json to_json(const std::vector<Finding>& findings) {
   return list;
 }
 
+// A place that was named and cannot be had is a refusal.
+void check_update_place(const RunPlan& plan, const DeviceChoice& choice,
+                        std::vector<Finding>& findings) {
+  if (plan.update != "device" || choice.effective == "none") return;
+  const bool is_host_memory = backend_api(choice.effective).is_host_memory != 0;
+  const UpdatePlace place = choose_update_place(plan, choice.effective, is_host_memory);
+  if (place.is_on_device) return;
+  findings.push_back({"UPDATE_UNAVAILABLE", Readiness::kRefused, "collector.update",
+                      "device was requested; " + place.reason,
+                      "collector.update: auto"});
+}
+
 // Of the update step; without a robot model there is no task, and only the backend can be judged.
 void report_graphs(const RunPlan& plan, const DeviceChoice& choice, const Task* task,
                    nlohmann::json& report, std::vector<Finding>& findings) {
   const GraphBackend backend = graph_backend(choice);
-  const GraphPolicy policy = {graph_request(plan.graph)};
+  const GraphPolicy policy = graph_policy(plan.graph);
   nlohmann::json update = {{"requested", plan.graph}};
   std::vector<Finding> found;
   if (task != nullptr) {
-    const ProgramFacts program = update_facts(*task, plan, choice);
+    const ProgramFacts program = update_facts(*task, plan, backend.name);
     found = check_graph(program, backend, policy);
     report["terms"] = term_table_of(program, found);
     update.update(to_json(program));
@@ -133,6 +146,7 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
   const DeviceChoice device = resolve_device(plan, findings);
   report["device"] = to_json(device);
   check_precision(plan, findings);
+  check_update_place(plan, device, findings);
   const std::optional<SimModel> model =
       check_model(sim_spec_of(config, resources_dir_of(config)), findings);
   if (!model) {

@@ -21,7 +21,8 @@ enum class Hazard {
   kPageableHost,    // copies from or to host memory that is not pinned
   kColdLibrary,     // a library that has not yet run with these shapes
   kUnloadedModule,  // a kernel that is loaded or compiled at its first launch
-  kCollective       // several devices wait for each other
+  kCollective,      // several devices wait for each other
+  kOnHost           // it does not run on the device at all
 };
 
 struct HazardFacts {
@@ -54,9 +55,7 @@ struct CarrierFacts {
   std::string owner;  // who changes it between two runs of the program
   std::string device;
   uint64_t bytes = 0;
-  bool is_sealed = false;    // address and shape are fixed for the run
-  std::string setting = {};  // the configuration key that puts it there, if one does
-  std::string hint = {};     // of that key
+  bool is_sealed = false;  // address and shape are fixed for the run
 };
 
 // How what a term depends on changes, and by whom.

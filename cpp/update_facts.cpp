@@ -74,7 +74,7 @@ class CarrierList {
 
  private:
   uint64_t envs() const { return static_cast<uint64_t>(plan_.num_envs); }
-  CarrierFacts& add(const std::string& name, const char* owner, uint64_t bytes, Use use);
+  void add(const std::string& name, const char* owner, uint64_t bytes, Use use);
   void add_fields();
   void add_inputs();
   void add_outputs();
@@ -94,8 +94,7 @@ void CarrierList::list(ProgramFacts& program, OpFacts& op) {
   add_outputs();
 }
 
-CarrierFacts& CarrierList::add(const std::string& name, const char* owner, uint64_t bytes,
-                               Use use) {
+void CarrierList::add(const std::string& name, const char* owner, uint64_t bytes, Use use) {
   CarrierFacts carrier;
   carrier.name = name;
   carrier.owner = owner;
@@ -105,7 +104,6 @@ CarrierFacts& CarrierList::add(const std::string& name, const char* owner, uint6
   program_->carriers.push_back(std::move(carrier));
   if (use.is_read) op_->reads.push_back(name);
   if (use.is_written) op_->writes.push_back(name);
-  return program_->carriers.back();
 }
 
 void CarrierList::add_inputs() {
@@ -144,15 +142,9 @@ void CarrierList::add_fields() {
 void CarrierList::add_outputs() {
   add(kOutcomes, "update", envs() * sizeof(UpdateOutcome), {false, true});
   add(kEcho, "update", sizeof(u64), {false, true});
-  CarrierFacts& slots = add(
-      kSlots, "ingress",
+  add(kSlots, "ingress",
       static_cast<uint64_t>(std::max(plan_.ingress_depth, 0)) * envs() * task_.layout.row_bytes(),
       {false, true});
-  if (plan_.pipeline == Pipeline::kCpuPinnedDoubleBuffer) {
-    slots.device = "cpu";
-    slots.setting = "replay.pipeline";
-    slots.hint = "replay.pipeline: device_resident";
-  }
 }
 
 // ---- terms ----
@@ -269,11 +261,27 @@ std::vector<TermFacts> terms_of(const Task& task) {
   return terms;
 }
 
+// Whatever keeps the update step on the host; the device's slots cannot be read there.
+std::vector<HazardFacts> hazards_of(const RunPlan& plan) {
+  std::vector<HazardFacts> hazards;
+  if (plan.update == "host") {
+    hazards.push_back({Hazard::kOnHost, "collector.update: host was requested", "collector.update",
+                       "collector.update: auto"});
+  }
+  if (plan.pipeline == Pipeline::kCpuPinnedDoubleBuffer) {
+    hazards.push_back({Hazard::kHostRead, "every row, for the ring in host memory",
+                       "replay.pipeline", "replay.pipeline: device_resident"});
+  }
+  if (plan.learner.observation_normalizer) {
+    hazards.push_back({Hazard::kHostRead, "every row, by the observation normaliser",
+                       "learner.observation_normalizer", "learner.observation_normalizer: false"});
+  }
+  return hazards;
+}
+
 }  // namespace
 
-ProgramFacts update_facts(const Task& task, const RunPlan& plan, const DeviceChoice& choice) {
-  const bool has_device = choice.effective != "none";
-  const std::string device = has_device ? choice.effective : choice.requested;
+ProgramFacts update_facts(const Task& task, const RunPlan& plan, const std::string& device) {
   ProgramFacts program;
   program.name = "update";
   OpFacts op;
@@ -290,13 +298,7 @@ ProgramFacts update_facts(const Task& task, const RunPlan& plan, const DeviceCho
               "6 pack the row (copy_row, neutralise_row)",
               "7 publish carriers and outcome (publish)"};
   op.scalars = {{"the addresses of its carriers", false}, {"num_envs", false}};
-  if (plan.learner.observation_normalizer && (choice.learner == "cpu" || !has_device)) {
-    op.hazards.push_back({Hazard::kHostRead,
-                          "every row of the slot, by the observation normaliser of the learner on "
-                          "the cpu, which keeps slot and update step on the host",
-                          "learner.observation_normalizer",
-                          "learner.observation_normalizer: false"});
-  }
+  op.hazards = hazards_of(plan);
   CarrierList(task, plan, device).list(program, op);
   program.ops.push_back(std::move(op));
   program.terms = terms_of(task);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "status.h"
 #include "unsound_programs.h"
 
 namespace millrace {
@@ -40,11 +39,11 @@ TEST(GraphPreflight, WhatWasRequestedDecidesHowBadItIs) {
   for (const Spoiler& spoiler : spoilers()) {
     GraphCase spoilt = sound_case();
     spoiler.spoil(spoilt);
-    spoilt.policy.request = GraphRequest::kAuto;
+    spoilt.policy = GraphPolicy::kAuto;
     const std::vector<Finding> findings = spoilt.check();
     ASSERT_EQ(ids_of(findings), Names{spoiler.id});
     EXPECT_EQ(findings[0].verdict, Readiness::kEagerOnly);
-    spoilt.policy.request = GraphRequest::kOff;
+    spoilt.policy = GraphPolicy::kOff;
     EXPECT_EQ(ids_of(spoilt.check()), Names{});
     EXPECT_TRUE(check_graph_backend(spoilt.backend, spoilt.policy).empty());
   }
@@ -129,13 +128,6 @@ TEST(GraphPreflight, TheTermTableHasAVerdictForEachTerm) {
   EXPECT_EQ(table[1]["verdict"], "REFUSED");
   EXPECT_FALSE(table[1]["hint"].get<std::string>().empty());
   EXPECT_EQ(table[2]["verdict"], "READY");
-}
-
-TEST(GraphPreflight, KnowsThreeRequests) {
-  EXPECT_EQ(graph_request("off"), GraphRequest::kOff);
-  EXPECT_EQ(graph_request("auto"), GraphRequest::kAuto);
-  EXPECT_EQ(graph_request("on"), GraphRequest::kOn);
-  EXPECT_THROW(graph_request("maybe"), Failure);
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST(Preflight, WhatThisMachineDoesNotHave) {
     EXPECT_EQ(report.at("device").at("requested"), device);
     EXPECT_EQ(report.at("device").at("effective"), "none");
   }
-  expect_refused(cartpole_config({{"graph", "on"}}), "BACKEND_HAS_NO_GRAPHS", "graph",
+  expect_refused(cartpole_config({{"graph", "on"}}), "BACKEND_HAS_NO_GRAPHS", "device",
                  "cpu: it launches programs eagerly");
   for (const char* precision : {"bf16", "tf32"}) {
     expect_refused(cartpole_config({{"precision", precision}}), "PRECISION_UNAVAILABLE",
@@ -162,10 +162,19 @@ TEST(Preflight, AGraphThatCannotBeIsRefusedWithAllReasons) {
                                    {"learner", {{"observation_normalizer", true}}},
                                    {"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}}));
   EXPECT_EQ(ids_of(report),
-            (Names{"DEVICE_UNAVAILABLE", "BACKEND_HAS_NO_GRAPHS", "WRONG_DEVICE", "HOST_READ"}));
-  EXPECT_EQ(finding_of(report, "WRONG_DEVICE").at("subject"), "replay.pipeline");
-  EXPECT_EQ(finding_of(report, "HOST_READ").at("subject"), "learner.observation_normalizer");
-  EXPECT_EQ(report.at("graphs").at("update").at("findings").size(), 3u);
+            (Names{"DEVICE_UNAVAILABLE", "BACKEND_HAS_NO_GRAPHS", "HOST_READ", "HOST_READ"}));
+  const json& findings = report.at("graphs").at("update").at("findings");
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[1].at("subject"), "replay.pipeline");
+  EXPECT_EQ(findings[2].at("subject"), "learner.observation_normalizer");
+}
+
+TEST(Preflight, AnUpdateStepThatCannotBeOnTheDevice) {
+  expect_refused(cartpole_config({{"device", "cpu"}, {"collector", {{"update", "device"}}}}),
+                 "UPDATE_UNAVAILABLE", "collector.update", "the cpu backend runs the update step");
+  EXPECT_EQ(ids_of(run_preflight(
+                cartpole_config({{"device", "metal"}, {"collector", {{"update", "device"}}}}))),
+            Names{"DEVICE_UNAVAILABLE"});
 }
 
 TEST(Preflight, EveryTermOfTheTaskHasARow) {

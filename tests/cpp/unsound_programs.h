@@ -12,9 +12,10 @@ namespace millrace {
 struct GraphCase {
   ProgramFacts program;
   GraphBackend backend;
-  GraphPolicy policy = {GraphRequest::kOn};
+  GraphPolicy policy = GraphPolicy::kOn;
+  int least_ops = 1;
 
-  std::vector<Finding> check() const { return check_graph(program, backend, policy); }
+  std::vector<Finding> check() const { return check_graph(program, backend, policy, least_ops); }
 };
 
 inline TermFacts sound_term(const std::string& kind, const std::string& name, TermClass owner) {
@@ -74,7 +75,7 @@ inline std::vector<Spoiler> spoilers() {
       {"DRIVER_TOO_OLD", "device", [](Case c) { c.backend.device.driver_version = 11080; }},
       {"PROFILER_ACTIVE", "device", [](Case c) { c.backend.device.is_profiled = 1; }},
       {"FOREIGN_CAPTURE_ACTIVE", "control", [](Case c) { c.program.active_recorder = "learner"; }},
-      {"TOO_SMALL", "control", [](Case c) { c.policy.least_ops = 3; }},
+      {"TOO_SMALL", "control", [](Case c) { c.least_ops = 3; }},
       {"MULTI_CONTEXT", "control", [](Case c) { c.program.ops[1].context = 2; }},
       {"LEGACY_STREAM", "control.act", [](Case c) { c.program.ops[1].is_on_legacy_stream = true; }},
       {"WRONG_DEVICE", "control.act",
@@ -96,6 +97,7 @@ inline std::vector<Spoiler> spoilers() {
       {"LIB_NOT_WARM", "control.act", hazard(Hazard::kColdLibrary, "cublasSgemm, 4096 x 98")},
       {"MODULE_NOT_LOADED", "control.act", hazard(Hazard::kUnloadedModule, "act_kernel")},
       {"COLLECTIVE", "control.act", hazard(Hazard::kCollective, "all-reduce over 2 devices")},
+      {"UPDATE_ON_HOST", "control.act", hazard(Hazard::kOnHost, "it was requested")},
       {"OWNER_NOT_CERTIFIED", "reward alive",
        [](Case c) { c.program.terms[0].is_certified = false; }},
       {"OWNER_NOT_CERTIFIED", "curriculum penalty",
@@ -105,7 +107,7 @@ inline std::vector<Spoiler> spoilers() {
       {"BY_VALUE_VARYING", "curriculum penalty",
        [](Case c) { c.program.terms[2].is_value_in_block = false; }},
       {"UNREGISTERED_RNG", "event push", [](Case c) { c.program.terms[1].stream.reset(); }},
-      {"BACKEND_HAS_NO_GRAPHS", "graph",
+      {"BACKEND_HAS_NO_GRAPHS", "device",
        [](Case c) {
          c.backend.has_graphs = false;
          c.backend.without_graphs = "it launches programs eagerly";

@@ -7,9 +7,11 @@
 #include <set>
 
 #include "draw_counter.h"
+#include "graph_preflight.h"
 #include "motion_clip.h"
 #include "run_fixture.h"
 #include "sim_parts.h"
+#include "update_place.h"
 
 namespace millrace {
 namespace {
@@ -41,9 +43,7 @@ struct Robots {
   }
   const Task& task() const { return *parts.task; }
   const StateView& state() const { return parts.update->state(); }
-  ProgramFacts facts() const {
-    return update_facts(task(), parse_plan(config), choose_device("cpu"));
-  }
+  ProgramFacts facts() const { return update_facts(task(), parse_plan(config), "cpu"); }
   void set(CounterField field, int value) {
     for (int env = 0; env < kEnvs; ++env) counter_of(state().counter[field], env) = value;
   }
@@ -130,7 +130,7 @@ TEST(UpdateFacts, IndependentFeetDrawTwice) {
   task.params.gait.independent = 1;
   const UpdateArguments arguments = {3, 7, 1.0f};
   const Words words = draw_counter::count_reset(&task.params, &arguments, &robots.state(), 0);
-  const ProgramFacts facts = update_facts(task, parse_plan(robots.config), choose_device("cpu"));
+  const ProgramFacts facts = update_facts(task, parse_plan(robots.config), "cpu");
   EXPECT_EQ(term_named(facts, "gait phase").draws_per_reset, 2);
   EXPECT_EQ(words[kStreamReset], 2);
 }
@@ -257,23 +257,27 @@ TEST(UpdateFacts, TermsHaveTheirPlace) {
   EXPECT_FALSE(term_named(quiet, "event push").stream);
 }
 
-TEST(UpdateFacts, TheConfigurationStatesItsHazards) {
+TEST(UpdateFacts, HazardsAreWhatKeepsTheUpdateStepOnTheHost) {
   const Robots robots(g1_config());
-  EXPECT_TRUE(robots.facts().ops[0].hazards.empty());
-  RunPlan plan = parse_plan(robots.config);
-  plan.learner.observation_normalizer = true;
-  plan.pipeline = Pipeline::kCpuPinnedDoubleBuffer;
-  const DeviceChoice cuda = {"cuda", "cuda", "cpu", ""};
-  const ProgramFacts facts = update_facts(robots.task(), plan, cuda);
-  ASSERT_EQ(facts.ops[0].hazards.size(), 1u);
-  EXPECT_EQ(facts.ops[0].hazards[0].setting, "learner.observation_normalizer");
-  EXPECT_EQ(facts.ops[0].device, "cuda");
-  EXPECT_EQ(carrier_named(facts, "replay/slots").device, "cpu");
-  EXPECT_EQ(carrier_named(facts, "update/observation").device, "cuda");
-  const ProgramFacts on_device = update_facts(robots.task(), plan, {"cuda", "cuda", "cuda", ""});
-  EXPECT_TRUE(on_device.ops[0].hazards.empty());
-  EXPECT_EQ(update_facts(robots.task(), plan, {"cuda", "none", "none", "not built"}).ops[0].device,
-            "cuda");
+  const std::vector<json> patches = {json::object(),
+                                     {{"collector", {{"update", "host"}}}},
+                                     {{"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}},
+                                     {{"learner", {{"observation_normalizer", true}}}},
+                                     {{"replay", {{"pipeline", "cpu_pinned_double_buffer"}}},
+                                      {"learner", {{"observation_normalizer", true}}}}};
+  for (const json& patch : patches) {
+    const RunPlan plan = parse_plan(g1_config(patch));
+    const UpdatePlace place = choose_update_place(plan, "cuda", false);
+    const ProgramFacts facts = update_facts(robots.task(), plan, "cuda");
+    EXPECT_EQ(facts.ops[0].device, "cuda");
+    const std::vector<Finding> findings =
+        check_graph(facts, {"cuda", true, "", {12080, 12080, 0, 0}}, GraphPolicy::kOn);
+    EXPECT_EQ(findings.size(), patch.size());
+    EXPECT_EQ(findings.empty(), place.is_on_device);
+    if (place.is_on_device) continue;
+    EXPECT_EQ(findings[0].id, place.id);
+    EXPECT_EQ(findings[0].subject, place.subject);
+  }
 }
 
 }  // namespace

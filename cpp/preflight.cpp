@@ -41,19 +41,16 @@ void check_precision(const RunPlan& plan, std::vector<Finding>& findings) {
   }
 }
 
+GraphBackend graph_backend(Backend& backend) {
+  const bool has_graphs = backend.api().has_graphs != 0;
+  return {backend.name(), has_graphs, has_graphs ? "" : "it launches programs eagerly",
+          backend.facts()};
+}
+
 GraphBackend graph_backend(const DeviceChoice& choice) {
-  GraphBackend backend;
-  if (choice.effective == "none") {
-    backend.name = choice.requested;
-    backend.without_graphs = choice.reason;
-    return backend;
-  }
-  const BackendApi& api = backend_api(choice.effective);
-  backend.name = api.name;
-  backend.has_graphs = api.has_graphs != 0;
-  backend.without_graphs = "it launches programs eagerly";
-  if (backend.has_graphs) backend.device = Backend(api).facts();
-  return backend;
+  if (choice.effective == "none") return {choice.requested, false, choice.reason};
+  Backend backend(backend_api(choice.effective));
+  return graph_backend(backend);
 }
 
 nlohmann::json to_json(const std::vector<Finding>& findings) {
@@ -70,8 +67,7 @@ void check_update_place(const RunPlan& plan, const DeviceChoice& choice,
   const UpdatePlace place = choose_update_place(plan, choice.effective, is_host_memory);
   if (place.is_on_device) return;
   findings.push_back({"UPDATE_UNAVAILABLE", Readiness::kRefused, "collector.update",
-                      "device was requested; " + place.reason,
-                      "collector.update: auto"});
+                      "device was requested; " + place.reason, "collector.update: auto"});
 }
 
 // Of the update step; without a robot model there is no task, and only the backend can be judged.
@@ -137,6 +133,12 @@ std::optional<SimModel> check_model(const SimSpec& spec, std::vector<Finding>& f
 Finding other_mujoco(const Failure& failure) {
   return {"MUJOCO_VERSION", Readiness::kRefused, "physics", failure.what(),
           "install the MuJoCo that this build was compiled against"};
+}
+
+std::string graph_obstacle(const Task& task, const RunPlan& plan, Backend& backend) {
+  const std::vector<Finding> findings = check_graph(
+      update_facts(task, plan, backend.name()), graph_backend(backend), graph_policy(plan.graph));
+  return findings.empty() ? "" : findings[0].id + ": " + findings[0].reason;
 }
 
 nlohmann::json run_preflight(const nlohmann::json& config) {

@@ -19,13 +19,6 @@ constexpr int kPushDraws = 6;             // push_when_due, before it restarts t
 constexpr int kGaitDraws = 1;             // begin_episode
 constexpr int kIndependentGaitDraws = 2;  // begin_episode, a phase for each foot
 
-constexpr const char* kParameters = "update/parameters";
-constexpr const char* kBlock = "update/argument_block";
-constexpr const char* kOutcomes = "update/outcomes";
-constexpr const char* kEcho = "update/echo";
-constexpr const char* kMotion = "task/motion";
-constexpr const char* kSlots = "replay/slots";
-
 std::string shown(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
@@ -65,56 +58,47 @@ Use use_of(CounterField field) {
   }
 }
 
+// Lists the carriers of `op`, the only one of `program`.
 class CarrierList {
  public:
-  CarrierList(const Task& task, const RunPlan& plan, std::string device)
-      : task_(task), plan_(plan), device_(std::move(device)) {}
+  CarrierList(const Task& task, const RunPlan& plan, ProgramFacts& program, OpFacts& op)
+      : task_(task), plan_(plan), program_(program), op_(op) {}
 
-  void list(ProgramFacts& program, OpFacts& op);
+  void add_inputs();
+  void add_fields();
+  void add_outputs();
 
  private:
   uint64_t envs() const { return static_cast<uint64_t>(plan_.num_envs); }
   void add(const std::string& name, const char* owner, uint64_t bytes, Use use);
-  void add_fields();
-  void add_inputs();
-  void add_outputs();
 
   const Task& task_;
   const RunPlan& plan_;
-  const std::string device_;
-  ProgramFacts* program_ = nullptr;
-  OpFacts* op_ = nullptr;
+  ProgramFacts& program_;
+  OpFacts& op_;
 };
-
-void CarrierList::list(ProgramFacts& program, OpFacts& op) {
-  program_ = &program;
-  op_ = &op;
-  add_inputs();
-  add_fields();
-  add_outputs();
-}
 
 void CarrierList::add(const std::string& name, const char* owner, uint64_t bytes, Use use) {
   CarrierFacts carrier;
   carrier.name = name;
   carrier.owner = owner;
-  carrier.device = device_;
+  carrier.device = op_.device;
   carrier.bytes = bytes;
   carrier.is_sealed = true;  // allocated once, before the first tick
-  program_->carriers.push_back(std::move(carrier));
-  if (use.is_read) op_->reads.push_back(name);
-  if (use.is_written) op_->writes.push_back(name);
+  program_.carriers.push_back(std::move(carrier));
+  if (use.is_read) op_.reads.push_back(name);
+  if (use.is_written) op_.writes.push_back(name);
 }
 
 void CarrierList::add_inputs() {
-  add(kBlock, "submit thread", sizeof(UpdateBlock), {true, false});
-  add(kParameters, "task", sizeof(UpdateParams), {true, false});
+  add("update/argument_block", "submit thread", sizeof(UpdateBlock), {true, false});
+  add("update/parameters", "task", sizeof(UpdateParams), {true, false});
   if (task_.motion) {
     const MotionView motion = task_.motion->view();
     const int joints_and_bodies = 2 * motion.joints + (3 + 4 + 3 + 3) * motion.bodies;
     const uint64_t frame_bytes =
         static_cast<uint64_t>(joints_and_bodies) * sizeof(float) + sizeof(int);
-    add(kMotion, "task", static_cast<uint64_t>(motion.frames) * frame_bytes, {true, false});
+    add("task/motion", "task", static_cast<uint64_t>(motion.frames) * frame_bytes, {true, false});
   }
   const auto dims = sim_field_dims(task_.definition.sim, task_.params.constants.num_joints);
   for (int field = 0; field < kSimFieldCount; ++field) {
@@ -140,9 +124,9 @@ void CarrierList::add_fields() {
 }
 
 void CarrierList::add_outputs() {
-  add(kOutcomes, "update", envs() * sizeof(UpdateOutcome), {false, true});
-  add(kEcho, "update", sizeof(u64), {false, true});
-  add(kSlots, "ingress",
+  add("update/outcomes", "update", envs() * sizeof(UpdateOutcome), {false, true});
+  add("update/echo", "update", sizeof(u64), {false, true});
+  add("replay/slots", "ingress",
       static_cast<uint64_t>(std::max(plan_.ingress_depth, 0)) * envs() * task_.layout.row_bytes(),
       {false, true});
 }
@@ -299,7 +283,10 @@ ProgramFacts update_facts(const Task& task, const RunPlan& plan, const std::stri
               "7 publish carriers and outcome (publish)"};
   op.scalars = {{"the addresses of its carriers", false}, {"num_envs", false}};
   op.hazards = hazards_of(plan);
-  CarrierList(task, plan, device).list(program, op);
+  CarrierList carriers(task, plan, program, op);
+  carriers.add_inputs();
+  carriers.add_fields();
+  carriers.add_outputs();
   program.ops.push_back(std::move(op));
   program.terms = terms_of(task);
   return program;

@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <fstream>
 
+#include "fake_cuda.h"
 #include "resources.h"
 #include "run_fixture.h"
+#include "task_fixture.h"
 
 namespace millrace {
 namespace {
@@ -167,6 +169,21 @@ TEST(Preflight, AGraphThatCannotBeIsRefusedWithAllReasons) {
   ASSERT_EQ(findings.size(), 3u);
   EXPECT_EQ(findings[1].at("subject"), "replay.pipeline");
   EXPECT_EQ(findings[2].at("subject"), "learner.observation_normalizer");
+}
+
+TEST(Preflight, TheRunHearsTheFirstObstacleOfItsGraph) {
+  const Task task = make_task(cartpole_config(), cartpole_model());
+  Backend device(fake_cuda());
+  Backend cpu(backend_cpu());
+  const auto obstacle = [&](const json& patch, Backend& backend) {
+    return graph_obstacle(task, parse_plan(cartpole_config(patch)), backend);
+  };
+  EXPECT_EQ(obstacle(json::object(), device), "");
+  EXPECT_EQ(obstacle(json::object(), cpu),
+            "BACKEND_HAS_NO_GRAPHS: cpu: it launches programs eagerly");
+  EXPECT_EQ(obstacle({{"graph", "off"}}, cpu), "");
+  const json pinned = {{"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}};
+  EXPECT_EQ(obstacle(pinned, device).rfind("HOST_READ: op update ", 0), 0u);
 }
 
 TEST(Preflight, AnUpdateStepThatCannotBeOnTheDevice) {

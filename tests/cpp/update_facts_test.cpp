@@ -272,7 +272,7 @@ TEST(UpdateFacts, HazardsAreWhatKeepsTheUpdateStepOnTheHost) {
     EXPECT_EQ(facts.ops[0].device, "cuda");
     const std::vector<Finding> findings =
         check_graph(facts, {"cuda", true, "", {12080, 12080, 0, 0}}, GraphPolicy::kOn);
-    EXPECT_EQ(findings.size(), patch.size());
+    ASSERT_EQ(findings.size(), patch.size());
     EXPECT_EQ(findings.empty(), place.is_on_device);
     if (place.is_on_device) continue;
     EXPECT_EQ(findings[0].id, place.id);

@@ -19,6 +19,21 @@ const std::vector<std::string>& frame_mode_names() {
   return names;
 }
 
+int frame_draws(FrameMode mode) {
+  switch (mode) {
+    case FrameMode::kStart:
+      return 0;
+    case FrameMode::kClipStart:
+    case FrameMode::kUniform:
+      return 1;
+    case FrameMode::kAdaptive:
+      return 2;
+    case FrameMode::kMixed:
+      return 3;  // which of the two, and adaptive
+  }
+  return 0;
+}
+
 FrameSampler::FrameSampler(const FrameSamplerSpec& spec, const MotionView& motion)
     : spec_(spec), motion_(motion) {
   if (motion.frames == 0) return;

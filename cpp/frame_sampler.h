@@ -25,6 +25,9 @@ enum class FrameMode {
 // The modes' names in configurations, in the order of the enum.
 const std::vector<std::string>& frame_mode_names();
 
+// 32-bit words that one draw() takes from the frame sampler's stream, at most.
+int frame_draws(FrameMode mode);
+
 struct FrameSamplerSpec {
   FrameMode mode = FrameMode::kAdaptive;
   double uniform_share = .1;      // added to all bins together, so that none is forgotten

@@ -3,29 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim_fields.h"
+
 namespace millrace {
 
 namespace {
 
 constexpr float kGyroMax = 34.9f;  // rad/s, the range of the robot's IMU
-
-const char* const kFieldNames[kSimFieldCount] = {"root_position",
-                                                 "root_quaternion",
-                                                 "root_linear_velocity",
-                                                 "root_angular_velocity",
-                                                 "joint_position",
-                                                 "joint_velocity",
-                                                 "gyro",
-                                                 "local_linear_velocity",
-                                                 "projected_gravity",
-                                                 "foot_position",
-                                                 "foot_quaternion",
-                                                 "foot_contact",
-                                                 "body_position",
-                                                 "body_quaternion",
-                                                 "body_linear_velocity",
-                                                 "body_angular_velocity",
-                                                 "unstable"};
 
 // MuJoCo's own test for a number that the simulation cannot go on with.
 bool is_bad(double x) { return !(std::abs(x) <= mjMAXVAL); }
@@ -80,23 +64,14 @@ SimCapabilities PhysicsMujoco::capabilities() const {
 }
 
 void PhysicsMujoco::allocate_fields(const SimSpec& spec, Backend* device) {
-  const int joints = static_cast<int>(index_.joints.size());
-  const int bodies = static_cast<int>(spec.body_names.size());
-  const int feet = static_cast<int>(spec.foot_sites.size());
-  const int legged[] = {3, 4, 3, 3, joints, joints, 3, 3, 3, 3 * feet, 4 * feet, feet};
-  int dims[kSimFieldCount] = {};
-  if (spec.is_legged) std::copy(std::begin(legged), std::end(legged), dims);
-  dims[kJointPosition] = dims[kJointVelocity] = joints;
-  dims[kBodyPosition] = dims[kBodyLinearVelocity] = dims[kBodyAngularVelocity] = 3 * bodies;
-  dims[kBodyQuaternion] = 4 * bodies;
-  dims[kUnstable] = 1;
+  const auto dims = sim_field_dims(spec, static_cast<int>(index_.joints.size()));
   HostBlockLayout layout;
   uint64_t offsets[kSimFieldCount];
-  for (int field = 0; field < kSimFieldCount; ++field) {
+  for (size_t field = 0; field < kSimFieldCount; ++field) {
     offsets[field] = layout.add(row(num_envs_, dims[field]) * sizeof(float));
   }
   fields_ = std::make_unique<HostBlock>(layout, device);
-  for (int field = 0; field < kSimFieldCount; ++field) {
+  for (size_t field = 0; field < kSimFieldCount; ++field) {
     auto* data = reinterpret_cast<float*>(fields_->at(offsets[field]));
     views_[field] = {dims[field] ? data : nullptr, dims[field], 1, dims[field]};
   }
@@ -362,8 +337,8 @@ void PhysicsMujoco::register_state(StateRegistry& registry) {
   registry.add("physics/steps", DType::kU64, {1}, &steps_submitted_);
   for (int field = 0; field < kSimFieldCount; ++field) {
     if (!views_[field].data) continue;
-    registry.add(std::string("physics/field/") + kFieldNames[field], DType::kF32,
-                 {envs, views_[field].dim}, views_[field].data);
+    registry.add(std::string("physics/field/") + sim_field_name(static_cast<SimField>(field)),
+                 DType::kF32, {envs, views_[field].dim}, views_[field].data);
   }
 }
 

@@ -5,10 +5,13 @@
 #include "backend.h"
 #include "budget.h"
 #include "device_choice.h"
+#include "graph_preflight.h"
 #include "learner_fastsac.h"
 #include "model_loader.h"
 #include "run_plan.h"
 #include "sim_parts.h"
+#include "update_facts.h"
+#include "update_place.h"
 
 namespace millrace {
 
@@ -30,17 +33,61 @@ uint64_t device_free_bytes(const DeviceChoice& choice, uint64_t host_free_bytes)
   return Backend(backend_api(choice.effective)).memory_free_bytes();
 }
 
-void check_graph_and_precision(const RunPlan& plan, std::vector<Finding>& findings) {
-  if (plan.graph == "on") {
-    findings.push_back({"GRAPH_UNAVAILABLE", Readiness::kRefused, "graph",
-                        "the cpu backend launches programs eagerly; it has no graphs",
-                        "graph: auto or off"});
-  }
+void check_precision(const RunPlan& plan, std::vector<Finding>& findings) {
   if (plan.precision == "tf32" || plan.precision == "bf16") {
     findings.push_back({"PRECISION_UNAVAILABLE", Readiness::kRefused, "precision",
                         "the cpu backend computes in fp32, not " + plan.precision,
                         "precision: auto or fp32"});
   }
+}
+
+GraphBackend graph_backend(Backend& backend) {
+  const bool has_graphs = backend.api().has_graphs != 0;
+  return {backend.name(), has_graphs, has_graphs ? "" : "it launches programs eagerly",
+          backend.facts()};
+}
+
+GraphBackend graph_backend(const DeviceChoice& choice) {
+  if (choice.effective == "none") return {choice.requested, false, choice.reason};
+  Backend backend(backend_api(choice.effective));
+  return graph_backend(backend);
+}
+
+nlohmann::json to_json(const std::vector<Finding>& findings) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Finding& finding : findings) list.push_back(to_json(finding));
+  return list;
+}
+
+// A place that was named and cannot be had is a refusal.
+void check_update_place(const RunPlan& plan, const DeviceChoice& choice,
+                        std::vector<Finding>& findings) {
+  if (plan.update != "device" || choice.effective == "none") return;
+  const bool is_host_memory = backend_api(choice.effective).is_host_memory != 0;
+  const UpdatePlace place = choose_update_place(plan, choice.effective, is_host_memory);
+  if (place.is_on_device) return;
+  findings.push_back({"UPDATE_UNAVAILABLE", Readiness::kRefused, "collector.update",
+                      "device was requested; " + place.reason, "collector.update: auto"});
+}
+
+// Of the update step; without a robot model there is no task, and only the backend can be judged.
+void report_graphs(const RunPlan& plan, const DeviceChoice& choice, const Task* task,
+                   nlohmann::json& report, std::vector<Finding>& findings) {
+  const GraphBackend backend = graph_backend(choice);
+  const GraphPolicy policy = graph_policy(plan.graph);
+  nlohmann::json update = {{"requested", plan.graph}};
+  std::vector<Finding> found;
+  if (task != nullptr) {
+    const ProgramFacts program = update_facts(*task, plan, backend.name);
+    found = check_graph(program, backend, policy);
+    report["terms"] = term_table_of(program, found);
+    update.update(to_json(program));
+  } else {
+    found = check_graph_backend(backend, policy);
+  }
+  update["findings"] = to_json(found);
+  report["graphs"] = {{"update", std::move(update)}};
+  findings.insert(findings.end(), found.begin(), found.end());
 }
 
 ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const RowLayout& layout) {
@@ -71,8 +118,7 @@ std::optional<SimModel> check_model(const SimSpec& spec, std::vector<Finding>& f
     return describe_model(*model, index_model(*model, spec));
   } catch (const Failure& failure) {
     if (failure.code() == Code::kUnavailable) {
-      findings.push_back({"MUJOCO_VERSION", Readiness::kRefused, "physics", failure.what(),
-                          "install the MuJoCo that this build was compiled against"});
+      findings.push_back(other_mujoco(failure));
       return std::nullopt;
     }
     if (failure.code() != Code::kInvalid) throw;
@@ -84,17 +130,32 @@ std::optional<SimModel> check_model(const SimSpec& spec, std::vector<Finding>& f
 
 }  // namespace
 
+Finding other_mujoco(const Failure& failure) {
+  return {"MUJOCO_VERSION", Readiness::kRefused, "physics", failure.what(),
+          "install the MuJoCo that this build was compiled against"};
+}
+
+std::string graph_obstacle(const Task& task, const RunPlan& plan, Backend& backend) {
+  const std::vector<Finding> findings = check_graph(
+      update_facts(task, plan, backend.name()), graph_backend(backend), graph_policy(plan.graph));
+  return findings.empty() ? "" : findings[0].id + ": " + findings[0].reason;
+}
+
 nlohmann::json run_preflight(const nlohmann::json& config) {
   const RunPlan plan = parse_plan(config);
   std::vector<Finding> findings;
   nlohmann::json report;
   const DeviceChoice device = resolve_device(plan, findings);
   report["device"] = to_json(device);
-  check_graph_and_precision(plan, findings);
+  check_precision(plan, findings);
+  check_update_place(plan, device, findings);
   const std::optional<SimModel> model =
       check_model(sim_spec_of(config, resources_dir_of(config)), findings);
-  if (model) {
+  if (!model) {
+    report_graphs(plan, device, nullptr, report, findings);
+  } else {
     const Task task = make_task(config, *model);
+    report_graphs(plan, device, &task, report, findings);
     if (plan.learner.symmetry && !task.symmetry.available) {
       findings.push_back({"SYMMETRY_UNAVAILABLE", Readiness::kRefused, "learner.symmetry",
                           plan.task + " has no mirror image", "learner.symmetry: false"});
@@ -114,8 +175,7 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
                       {"action_dim", task.layout.action_dim},
                       {"row_width", task.layout.width()}};
   }
-  report["findings"] = nlohmann::json::array();
-  for (const Finding& finding : findings) report["findings"].push_back(to_json(finding));
+  report["findings"] = to_json(findings);
   return report;
 }
 

@@ -67,6 +67,12 @@ void draw_gains(const ResetSpec& spec, uint64_t seed, uint64_t tick, u32 environ
 
 }  // namespace
 
+int gain_draws(const ResetSpec& spec) { return spec.randomise_gains ? 2 : 0; }
+
+int motion_start_draws(const MotionResetSpec& noise) {
+  return 6 + 6 + static_cast<int>(noise.qpos_address.size());
+}
+
 void draw_start(const ResetSpec& spec, uint64_t seed, uint64_t tick, int env, double* qpos,
                 double* qvel, double* gains) {
   const u32 environment = static_cast<u32>(env);

@@ -32,6 +32,10 @@ struct MotionResetSpec {
   std::vector<double> joint_lower, joint_upper;
 };
 
+// 32-bit words that one start takes from the gain stream, and from the reset stream around a frame.
+int gain_draws(const ResetSpec& spec);
+int motion_start_draws(const MotionResetSpec& noise);
+
 // Writes one environment's qpos (nq), qvel (nv) and gains {kp factor, kd factor}.
 void draw_start(const ResetSpec& spec, uint64_t seed, uint64_t tick, int env, double* qpos,
                 double* qvel, double* gains);

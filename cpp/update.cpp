@@ -13,11 +13,13 @@ namespace {
 // The first reset belongs to no tick of a run: its draws use the last tick number there is.
 constexpr uint64_t kBeforeFirstTick = (uint64_t{1} << 56) - 1;
 
-struct EpisodeFieldInfo {
-  EpisodeField field;
-  const char* name;
-  int dim;  // 0 = the task does not use it
-};
+constexpr const char* kCounterNames[kCounterFieldCount] = {
+    "step",    "ticks_lived", "command_timer", "push_timer", "frame",
+    "episode", "done",        "truncated",     "end_reason", "desynchronised"};
+
+MotionView view_of(const Task& task) { return task.motion ? task.motion->view() : MotionView{}; }
+
+}  // namespace
 
 std::vector<EpisodeFieldInfo> episode_fields(const UpdateParams& p) {
   const int command = p.command.enabled ? 5 : 0;
@@ -35,13 +37,7 @@ std::vector<EpisodeFieldInfo> episode_fields(const UpdateParams& p) {
           {kTermReward, "term_reward", p.reward_count}};
 }
 
-constexpr const char* kCounterNames[kCounterFieldCount] = {
-    "step",    "ticks_lived", "command_timer", "push_timer", "frame",
-    "episode", "done",        "truncated",     "end_reason", "desynchronised"};
-
-MotionView view_of(const Task& task) { return task.motion ? task.motion->view() : MotionView{}; }
-
-}  // namespace
+const char* counter_name(CounterField field) { return kCounterNames[field]; }
 
 UpdateStep::UpdateStep(const Task& task, const FieldView* sim_fields, int num_envs, uint64_t seed,
                        Backend* device)

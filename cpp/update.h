@@ -21,6 +21,15 @@
 
 namespace millrace {
 
+// A float carrier of the update step.
+struct EpisodeFieldInfo {
+  EpisodeField field;
+  const char* name;
+  int dim;  // 0 = the task does not use it
+};
+std::vector<EpisodeFieldInfo> episode_fields(const UpdateParams& params);
+const char* counter_name(CounterField field);
+
 class UpdateStep {
  public:
   // `sim_fields` are the kSimFieldCount views of the physics owner; they must outlive this. A

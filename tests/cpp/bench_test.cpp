@@ -33,8 +33,9 @@ TEST(Bench, AnUnknownKindIsRefused) {
       FAIL();
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.code(), Code::kInvalid);
-      EXPECT_NE(std::string(failure.what()).find("is not one of physics, replay, update, learner, train"),
-                std::string::npos);
+      EXPECT_NE(
+          std::string(failure.what()).find("is not one of physics, replay, update, learner, train"),
+          std::string::npos);
     }
   }
 }

@@ -7,21 +7,25 @@
 #include <cstdio>
 #include <fstream>
 
+#include "fake_cuda.h"
 #include "resources.h"
 #include "run_fixture.h"
+#include "task_fixture.h"
 
 namespace millrace {
 namespace {
 
 using nlohmann::json;
 
-Names ids_of(const json& report) {
+Names ids_of(const json& report, const char* verdict = "REFUSED") {
   Names ids;
-  for (const json& finding : report.at("findings")) ids.push_back(finding.at("id"));
+  for (const json& finding : report.at("findings")) {
+    if (finding.at("verdict") == verdict) ids.push_back(finding.at("id"));
+  }
   return ids;
 }
 
-// The one finding with this id; every test's findings are refusals.
+// The one finding with this id, a refusal.
 json finding_of(const json& report, const std::string& id) {
   const json& findings = report.at("findings");
   const auto has_id = [&](const json& finding) { return finding.at("id") == id; };
@@ -48,9 +52,10 @@ json large_g1(int learning_starts, uint64_t capacity_rows) {
                     {"replay", {{"capacity_rows", capacity_rows}}}});
 }
 
-TEST(Preflight, AGoodConfigurationHasNoFindingsAndABudget) {
+TEST(Preflight, AGoodConfigurationHasABudget) {
   const json report = run_preflight(large_g1(8, 8 * 512));
-  EXPECT_EQ(report.at("findings"), json::array());
+  EXPECT_EQ(ids_of(report), Names{});
+  EXPECT_EQ(ids_of(report, "EAGER_ONLY"), Names{"BACKEND_HAS_NO_GRAPHS"});
   EXPECT_EQ(report.at("device").at("effective"), "cpu");
   EXPECT_EQ(report.at("task").at("row_width"), 430);
   EXPECT_EQ(report.at("budget").at("host").at("total_bytes"), 2 * 512 * 1720);
@@ -109,8 +114,8 @@ TEST(Preflight, WhatThisMachineDoesNotHave) {
     EXPECT_EQ(report.at("device").at("requested"), device);
     EXPECT_EQ(report.at("device").at("effective"), "none");
   }
-  expect_refused(cartpole_config({{"graph", "on"}}), "GRAPH_UNAVAILABLE", "graph",
-                 "the cpu backend launches programs eagerly");
+  expect_refused(cartpole_config({{"graph", "on"}}), "BACKEND_HAS_NO_GRAPHS", "device",
+                 "cpu: it launches programs eagerly");
   for (const char* precision : {"bf16", "tf32"}) {
     expect_refused(cartpole_config({{"precision", precision}}), "PRECISION_UNAVAILABLE",
                    "precision", std::string("computes in fp32, not ") + precision);
@@ -139,15 +144,73 @@ TEST(Preflight, ReportsEverythingAtOnce) {
                                {"replay", {{"capacity_rows", 512}, {"ingress_depth", 0}}}}));
   Names ids = ids_of(report);
   std::sort(ids.begin(), ids.end());
-  EXPECT_EQ(ids, (Names{"BATCH_ODD_WITH_SYMMETRY", "DEVICE_UNAVAILABLE", "GRAPH_UNAVAILABLE",
+  EXPECT_EQ(ids, (Names{"BACKEND_HAS_NO_GRAPHS", "BATCH_ODD_WITH_SYMMETRY", "DEVICE_UNAVAILABLE",
                         "INGRESS_DEPTH", "PRECISION_UNAVAILABLE", "REPLAY_CAN_NEVER_START"}));
   EXPECT_TRUE(report.contains("budget"));
+}
+
+TEST(Preflight, GraphsThatWereNotAskedForAreNotChecked) {
+  const json report = run_preflight(cartpole_config({{"graph", "off"}}));
+  EXPECT_EQ(report.at("findings"), json::array());
+  EXPECT_EQ(report.at("graphs").at("update").at("requested"), "off");
+  EXPECT_EQ(report.at("graphs").at("update").at("findings"), json::array());
+  EXPECT_EQ(report.at("graphs").at("update").at("ops").size(), 1u);
+}
+
+TEST(Preflight, AGraphThatCannotBeIsRefusedWithAllReasons) {
+  const json report =
+      run_preflight(motion_config({{"graph", "on"},
+                                   {"device", "metal"},
+                                   {"learner", {{"observation_normalizer", true}}},
+                                   {"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}}));
+  EXPECT_EQ(ids_of(report),
+            (Names{"DEVICE_UNAVAILABLE", "BACKEND_HAS_NO_GRAPHS", "HOST_READ", "HOST_READ"}));
+  const json& findings = report.at("graphs").at("update").at("findings");
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[1].at("subject"), "replay.pipeline");
+  EXPECT_EQ(findings[2].at("subject"), "learner.observation_normalizer");
+}
+
+TEST(Preflight, TheRunHearsTheFirstObstacleOfItsGraph) {
+  const Task task = make_task(cartpole_config(), cartpole_model());
+  Backend device(fake_cuda());
+  Backend cpu(backend_cpu());
+  const auto obstacle = [&](const json& patch, Backend& backend) {
+    return graph_obstacle(task, parse_plan(cartpole_config(patch)), backend);
+  };
+  EXPECT_EQ(obstacle(json::object(), device), "");
+  EXPECT_EQ(obstacle(json::object(), cpu),
+            "BACKEND_HAS_NO_GRAPHS: cpu: it launches programs eagerly");
+  EXPECT_EQ(obstacle({{"graph", "off"}}, cpu), "");
+  const json pinned = {{"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}};
+  EXPECT_EQ(obstacle(pinned, device).rfind("HOST_READ: op update ", 0), 0u);
+}
+
+TEST(Preflight, AnUpdateStepThatCannotBeOnTheDevice) {
+  expect_refused(cartpole_config({{"device", "cpu"}, {"collector", {{"update", "device"}}}}),
+                 "UPDATE_UNAVAILABLE", "collector.update", "the cpu backend runs the update step");
+  EXPECT_EQ(ids_of(run_preflight(
+                cartpole_config({{"device", "metal"}, {"collector", {{"update", "device"}}}}))),
+            Names{"DEVICE_UNAVAILABLE"});
+}
+
+TEST(Preflight, EveryTermOfTheTaskHasARow) {
+  const json terms = run_preflight(g1_config()).at("terms");
+  Names kinds;
+  for (const json& row : terms) {
+    const std::string kind = row.at("kind");
+    if (kinds.empty() || kinds.back() != kind) kinds.push_back(kind);
+    EXPECT_EQ(row.at("verdict"), "READY") << row;
+  }
+  EXPECT_EQ(kinds, (Names{"reward", "observation", "critic", "termination", "command", "event",
+                          "gait", "curriculum"}));
+  EXPECT_EQ(terms.size(), 9u + 7u + 8u + 5u + 1u + 2u + 1u + 1u);
 }
 
 TEST(Preflight, AModelWithoutTheTasksNamesListsThemAll) {
   const json report = run_preflight(g1_config(
       {{"graph", "on"}, {"env", {{"model_file", resources() + "/models/cartpole.xml"}}}}));
-  EXPECT_EQ(ids_of(report), (Names{"GRAPH_UNAVAILABLE", "MODEL_MISSING_NAME"}));
+  EXPECT_EQ(ids_of(report), (Names{"MODEL_MISSING_NAME", "BACKEND_HAS_NO_GRAPHS"}));
   const json finding = finding_of(report, "MODEL_MISSING_NAME");
   EXPECT_EQ(finding.at("subject"), "env.model_file");
   const std::string reason = finding.at("reason");

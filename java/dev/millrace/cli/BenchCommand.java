@@ -125,7 +125,7 @@ final class BenchCommand {
       }
       Table table = new Table(header.toArray(String[]::new));
       for (String name : measured) {
-        List<String> row = new ArrayList<>(List.of(name));
+        List<Object> row = new ArrayList<>(List.of(name));
         for (JsonNode mode : modes) {
           row.add(Reports.cell(mode.path("medians").path(name)));
         }

@@ -87,6 +87,8 @@ public final class Main {
             .addSubcommand(new PlayCommand(context))
             .addSubcommand(new PreflightCommand(context))
             .addSubcommand(
+                new CommandLine(new GraphCommand()).addSubcommand(new GraphCommand.Show(context)))
+            .addSubcommand(
                 new CommandLine(new BenchCommand())
                     .addSubcommand(new BenchCommand.Physics(context))
                     .addSubcommand(new BenchCommand.Replay(context))

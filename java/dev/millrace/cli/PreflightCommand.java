@@ -16,15 +16,18 @@ import tools.jackson.databind.node.ObjectNode;
 /** {@code preflight CONFIG}: everything that would refuse a run, without running it. */
 @Command(
     name = "preflight",
-    description = "Check a configuration on this machine: all findings at once, and the budget.",
+    description =
+        "Check a configuration on this machine: all findings at once, the budget, every term.",
     mixinStandardHelpOptions = true,
     footer = {
       "",
-      "Ends with code 3 if anything would refuse the run.",
+      "Ends with code 3 if anything would refuse the run. draws: random numbers (32-bit words) that"
+          + " a term takes for each robot, at most; graph: whether a graph could hold the term.",
       "",
       "Examples",
       "  millrace preflight g1_walk_flat",
-      "  millrace preflight g1_walk_flat --profile full -s env.num_envs=4096 --json"
+      "  millrace preflight g1_walk_flat --profile full -s env.num_envs=4096 --json",
+      "  millrace preflight g1_walk_flat -s device=cuda -s graph=on"
     })
 final class PreflightCommand implements Callable<Integer> {
   private final Context context;
@@ -71,7 +74,11 @@ final class PreflightCommand implements Callable<Integer> {
             device.path("requested").asString("?"),
             device.path("effective").asString("?"),
             device.path("reason").asString(""));
-    Table findings = Reports.findings(report);
+    JsonNode update = report.facts().path("graphs").path("update");
+    if (!update.isMissingNode()) {
+      context.out().println(Reports.graph(update));
+    }
+    Table findings = Reports.findings(report.findings());
     if (!findings.isEmpty()) {
       context.out().println();
       findings.print(context.out());
@@ -90,6 +97,11 @@ final class PreflightCommand implements Callable<Integer> {
       }
       context.out().println();
       table.print(context.out());
+    }
+    Table terms = Reports.terms(report.facts().path("terms"));
+    if (!terms.isEmpty()) {
+      context.out().println();
+      terms.print(context.out());
     }
     context
         .out()

@@ -41,18 +41,54 @@ final class Reports {
     return table;
   }
 
-  static Table findings(PreflightReport report) {
+  static Table findings(List<Finding> findings) {
     Table table = new Table("verdict", "id", "subject", "reason", "hint");
-    report
-        .findings()
-        .forEach(
-            each ->
-                table.row(
-                    each.verdict().toString(),
-                    each.id(),
-                    each.subject(),
-                    each.reason(),
-                    each.hint()));
+    findings.forEach(
+        each ->
+            table.row(
+                each.verdict().toString(), each.id(), each.subject(), each.reason(), each.hint()));
+    return table;
+  }
+
+  /** In one line what was asked for, and what is expected of a graph of the update step. */
+  static String graph(JsonNode program) {
+    String requested = program.path("requested").asString("?");
+    boolean sound = program.path("findings").isEmpty();
+    String expected =
+        switch (requested) {
+          case "off" -> "runs eagerly, as requested";
+          case "on" -> sound ? "can be captured" : "cannot be captured";
+          default -> sound ? "can be captured" : "runs eagerly";
+        };
+    return "graph " + requested + ": the update step " + expected;
+  }
+
+  /** Every term of the update step: what it draws, and whether a graph can hold it. */
+  static Table terms(JsonNode terms) {
+    Table table =
+        new Table(
+            "kind",
+            "term",
+            "detail",
+            "random stream",
+            "draws per tick",
+            "per reset",
+            "class",
+            "graph",
+            "reason");
+    for (JsonNode term : terms) {
+      String hint = term.path("hint").asString("");
+      table.row(
+          term.path("kind").asString(""),
+          term.path("term").asString(""),
+          term.path("detail").asString(""),
+          term.path("stream").asString(""),
+          term.path("draws_per_tick").asLong(),
+          term.path("draws_per_reset").asLong(),
+          term.path("class").asString(""),
+          term.path("verdict").asString(""),
+          term.path("reason").asString("") + (hint.isEmpty() ? "" : " (" + hint + ")"));
+    }
     return table;
   }
 

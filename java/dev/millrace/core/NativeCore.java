@@ -29,7 +29,10 @@ final class NativeCore {
    * All findings for a resolved configuration, before any large allocation: {@code {findings:[{id,
    * verdict, subject, reason, hint}], budget:{host:{items:[{name, bytes, formula}], total_bytes,
    * free_bytes, limit_bytes}, device:{…}}, device:{requested, effective, reason}, threads,
-   * task:{…}}}.
+   * task:{…}, terms:[{kind, term, detail, stream, draws_per_tick, draws_per_reset, class, verdict,
+   * reason, hint}], graphs:{update:{requested, findings, name, ops:[{name, site, device, parts,
+   * reads, writes}], carriers:[{name, owner, device, bytes}]}}}}. Without a robot model there are
+   * no terms, ops and carriers.
    */
   static native String preflight(String config);
 

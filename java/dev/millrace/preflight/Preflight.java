@@ -20,15 +20,7 @@ public final class Preflight {
   public static PreflightReport run(Core core, RunConfig config, Optional<Path> directory) {
     JsonNode facts = core.preflight(Json.tree(ConfigLoader.tree(config)));
     List<Finding> findings = new ArrayList<>();
-    for (JsonNode each : facts.path("findings")) {
-      findings.add(
-          new Finding(
-              each.path("id").asString(""),
-              Verdict.valueOf(each.path("verdict").asString("")),
-              each.path("subject").asString(""),
-              each.path("reason").asString(""),
-              each.path("hint").asString("")));
-    }
+    facts.path("findings").forEach(each -> findings.add(Finding.of(each)));
     directory.ifPresent(path -> findings.add(directory(path)));
     return new PreflightReport(findings, facts);
   }

@@ -91,6 +91,41 @@ class EndToEndTest {
   }
 
   @Test
+  void aGraphThatCannotBeIsRefusedWithEveryReason() throws IOException {
+    String[] request = {
+      "g1_walk_flat",
+      "--profile=laptop",
+      "-sgraph=on",
+      "-slearner.observation_normalizer=true",
+      "-sdevice=cpu"
+    };
+    List<String> reasons = List.of("BACKEND_HAS_NO_GRAPHS", "HOST_READ");
+    assertEquals(3, run(with(request, "preflight")), () -> out + err);
+    reasons.forEach(id -> assertTrue(out.contains("REFUSED  " + id), out));
+    assertTrue(out.contains("graph on: the update step cannot be captured"), out);
+    assertEquals(3, run(with(request, "train", "--out", path("none"))), () -> out + err);
+    reasons.forEach(id -> assertTrue(err.contains("\n  " + id + " "), err));
+    assertFalse(Files.exists(folder.resolve("none")));
+    assertEquals(0, run(with(request, "graph", "show", "--dot", path("u.dot"))), () -> err);
+    reasons.forEach(id -> assertTrue(out.contains("REFUSED  " + id), out));
+    assertTrue(out.contains("  3 rewards (sum_rewards)\n"), out);
+    String dot = Files.readString(folder.resolve("u.dot"));
+    assertTrue(dot.contains("\"physics/field/gyro\" -> \"op update\";"), dot);
+    assertEquals(0, run(with(request, "graph", "show", "--json")), () -> err);
+    JsonNode update = Json.parse(out).path("graphs").path("update");
+    assertEquals(7, update.path("ops").get(0).path("parts").size());
+    String noRobot = "-senv.model_file=/none/robot.xml";
+    assertEquals(3, run(with(request, "graph", "show", noRobot)), out);
+    assertTrue(err.contains("MODEL_UNREADABLE env.model_file: "), err);
+  }
+
+  private static String[] with(String[] request, String... command) {
+    List<String> args = new ArrayList<>(List.of(command));
+    args.addAll(List.of(request));
+    return args.toArray(String[]::new);
+  }
+
+  @Test
   void aMotionThatWasMadeCanBeFollowed() throws IOException {
     assertEquals(0, run("motion", "make", path("clip.npz")), () -> err);
     assertEquals(0, run("motion", "info", path("clip.npz"), "--json"), () -> err);

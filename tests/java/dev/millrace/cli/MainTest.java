@@ -83,6 +83,8 @@ class MainTest {
             "resume",
             "play",
             "preflight",
+            "graph",
+            "graph show",
             "bench",
             "bench physics",
             "bench replay",
@@ -153,6 +155,35 @@ class MainTest {
   }
 
   @Test
+  void preflightShowsEveryTermAndGraphShowEveryCarrier() throws IOException {
+    assertEquals(0, run("preflight", "g1_walk_flat"), () -> err);
+    assertTrue(out.contains("\ngraph auto: the update step can be captured\n"), out);
+    String row = out.lines().filter(line -> line.startsWith("event")).findFirst().orElse(out);
+    assertEquals(
+        List.of("event", "push", "off", "event", "7", "1", "INTERVAL", "EAGER_ONLY"),
+        List.of(row.split(" {2,}")).subList(0, 8));
+    assertTrue(row.endsWith("no timer (add one)"), row);
+    assertEquals(0, run("graph", "show", "g1_walk_flat", "--dot", path("u.dot")), () -> err);
+    assertTrue(out.contains("op tick on cpu (a \"b\")\n  1 push\n"), out);
+    assertTrue(out.contains("timer    2,048  cpu     update      tick     tick\n"), out);
+    assertTrue(out.contains("total    4,096"), out);
+    assertEquals(
+        """
+        digraph "update" {
+          rankdir=LR;
+          "timer" [label="timer\\n2,048 B"];
+          "row" [label="row\\n2,048 B"];
+          "op tick" [shape=box, label="op tick\\na \\"b\\"\\n1 push"];
+          "timer" -> "op tick";
+          "op tick" -> "timer";
+          "op tick" -> "row";
+        }
+        """,
+        Files.readString(folder.resolve("u.dot")));
+    assertOneLine(2, "cannot write", "graph", "show", "g1_walk_flat", "--dot", path("no/u.dot"));
+  }
+
+  @Test
   void trainResumePlayAndManifestWorkTogether() {
     assertEquals(0, train("a"), () -> err);
     assertTrue(out.contains("profile laptop (no GPU (cuda: not built))"), out);
@@ -220,6 +251,7 @@ class MainTest {
             "doctor",
             "config show g1_walk_flat",
             "preflight g1_walk_flat",
+            "graph show g1_walk_flat",
             "bench physics",
             "bench replay --device cpu --mode prefetch --dims 160,29,289",
             "bench train g1_walk_flat",

@@ -73,6 +73,21 @@ public final class FakeCore implements Core {
         .put("requested", "auto")
         .put("effective", "cpu")
         .put("reason", "cuda: not built");
+    ObjectNode term = root.putArray("terms").addObject().put("kind", "event").put("term", "push");
+    term.put("detail", "off").put("stream", "event").put("draws_per_tick", 7);
+    term.put("draws_per_reset", 1).put("class", "INTERVAL").put("verdict", "EAGER_ONLY");
+    term.put("reason", "no timer").put("hint", "add one");
+    ObjectNode update = root.putObject("graphs").putObject("update").put("requested", "auto");
+    update.put("name", "update").putArray("findings");
+    ObjectNode op = update.putArray("ops").addObject().put("name", "tick").put("site", "a \"b\"");
+    op.put("device", "cpu").putArray("parts").add("1 push");
+    op.putArray("reads").add("timer");
+    op.putArray("writes").add("timer").add("row");
+    ArrayNode carriers = update.putArray("carriers");
+    for (String name : List.of("timer", "row")) {
+      ObjectNode carrier = carriers.addObject().put("name", name).put("bytes", 2048);
+      carrier.put("owner", "update").put("device", "cpu");
+    }
     ObjectNode host = root.putObject("budget").putObject("host");
     host.putArray("items").addObject().put("name", "slots").put("bytes", 224).put("formula", "f");
     host.put("total_bytes", 224).put("limit_bytes", 1000).put("free_bytes", 2000);

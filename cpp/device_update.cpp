@@ -69,7 +69,8 @@ T* DeviceUpdate::on_device(T* host, const HostRange& range, const Memory& copy) 
 // Device memory that starts as a copy of the host's; null for nothing.
 void* DeviceUpdate::copied(Stream& setup, const void* from, uint64_t bytes) {
   if (bytes == 0) return nullptr;
-  constants_.push_back(std::make_unique<Memory>(backend_, Memory::Kind::kDevice, bytes));
+  // new, here and elsewhere: make_unique would be the site that the memory names.
+  constants_.push_back(std::unique_ptr<Memory>(new Memory(backend_, Memory::Kind::kDevice, bytes)));
   void* to = constants_.back()->floats();
   setup.copy(CopyDirection::kHostToDevice, to, from, bytes);
   return to;

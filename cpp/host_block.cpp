@@ -26,7 +26,7 @@ void HostBlock::Free::operator()(char* memory) const { std::free(memory); }
 HostBlock::HostBlock(const HostBlockLayout& layout, Backend* device) {
   const uint64_t bytes = std::max(layout.bytes(), kAlignment);
   if (device != nullptr) {
-    pinned_ = std::make_unique<Memory>(*device, Memory::Kind::kPinnedHost, bytes);
+    pinned_.reset(new Memory(*device, Memory::Kind::kPinnedHost, bytes));
     range_ = {reinterpret_cast<char*>(pinned_->floats()), bytes};
     return;
   }

@@ -12,9 +12,9 @@ Sampler::Sampler(Backend& backend, Stream& ring_stream, Stream& stream, const Sa
            "a batch needs 1..2^32-1 rows");
   const uint64_t batch_bytes = spec.sample_rows * spec.columns.stride * sizeof(float);
   for (Batch& batch : batches_) {
-    batch.gathered = std::make_unique<Memory>(backend, spec.gathered, batch_bytes);
+    batch.gathered.reset(new Memory(backend, spec.gathered, batch_bytes));
     if (!spec.delivered) continue;
-    batch.delivered = std::make_unique<Memory>(backend, *spec.delivered, batch_bytes);
+    batch.delivered.reset(new Memory(backend, *spec.delivered, batch_bytes));
   }
 }
 

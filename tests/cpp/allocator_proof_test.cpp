@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "fake_cuda.h"
+#include "host_block.h"
 
 namespace millrace {
 namespace {
@@ -41,6 +42,15 @@ TEST_F(AllocatorProofTest, NamesTheSiteOfTheLastChange) {
   first.reset();
   EXPECT_NE(proof_.check_own()->find("ALLOC_IN_WINDOW: 3"), std::string::npos);
   EXPECT_EQ(proof_.describe().at("own_changes"), 3);
+}
+
+// The site is where the owner asks for memory, not the library's way to make an object.
+TEST_F(AllocatorProofTest, MemoryBehindAPointerNamesItsOwner) {
+  HostBlockLayout layout;
+  layout.add(64);
+  proof_.begin();
+  const HostBlock block(layout, &backend_);
+  EXPECT_NE(proof_.check_own()->find("the last at host_block.cpp:"), std::string::npos);
 }
 
 TEST_F(AllocatorProofTest, AnAllocationThatFailedCountsToo) {

@@ -142,11 +142,6 @@ struct FakeCudaTable {
     };
     return owner.submit(stream_of(stream), "update_async", &GraphNodes::kernels, op);
   }
-  static int program_async(void* stream, const ProgramLaunch* launch) {
-    FakeCuda& owner = stream_of(stream).device;
-    const auto op = [work = *launch](bool) { return backend_cpu().program_async(nullptr, &work); };
-    return owner.submit(stream_of(stream), "program_async", &GraphNodes::kernels, op);
-  }
 
   // The carriers' addresses are fixed with the launch; what it says of a run is read when it runs.
   static int program_async(void* stream, const ProgramLaunch* launch) {

@@ -2,15 +2,9 @@
 
 #include <utility>
 
+#include "digest.h"
+
 namespace millrace {
-namespace {
-
-// FNV-1a, 64 bits.
-constexpr uint64_t kHashStart = 0xCBF29CE484222325ull;
-constexpr uint64_t kHashPrime = 0x100000001B3ull;
-
-}  // namespace
-
 uint64_t Carrier::bytes() const {
   uint64_t total = bytes_of(dtype);
   for (int64_t extent : shape) total *= static_cast<uint64_t>(extent);
@@ -66,13 +60,7 @@ uint64_t CarrierTable::total_bytes() const {
   return total;
 }
 
-uint64_t CarrierTable::digest() const {
-  uint64_t hash = kHashStart;
-  for (const char byte : describe().dump()) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * kHashPrime;
-  }
-  return hash;
-}
+uint64_t CarrierTable::digest() const { return digest_of(describe().dump()); }
 
 nlohmann::json CarrierTable::describe() const {
   nlohmann::json all = nlohmann::json::array();

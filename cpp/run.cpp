@@ -5,13 +5,18 @@
 
 #include "blas_threads.h"
 #include "device_choice.h"
+#include "digest.h"
 #include "learner_fastsac.h"
+#include "preflight.h"
+#include "update_facts.h"
 
 namespace millrace {
 
 namespace {
 
 constexpr uint64_t kTraceBytesMax = uint64_t{256} << 20;
+// Which numbers are drawn for what; another version makes other runs.
+constexpr int kDrawVersion = 1;
 
 RowMirror mirror_of(const Task& task) {
   const auto columns = [](const MirrorMap& map) { return MirrorColumns{map.source, map.sign}; };
@@ -65,8 +70,9 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
     device_update_ = std::make_unique<SubmittedUpdate>(
         backend_, task,
         HostState{update.state(), sim_.physics->state_memory(), update.memory(), update.outcomes()},
-        plan_.num_envs, GraphSpec{"update", graph_policy(plan_.graph), ""}, replay_->doorbell(),
-        trace_.get());
+        plan_.num_envs,
+        GraphSpec{"update", graph_policy(plan_.graph), graph_obstacle(task, plan_, backend_)},
+        replay_->doorbell(), trace_.get());
   }
   collector_ = std::make_unique<Collector>(
       CollectorParts{*sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_,
@@ -318,7 +324,7 @@ nlohmann::json Run::facts() const {
           {"rng",
            {{"algorithm", "philox4x32-10"},
             {"seed", plan_.seed},
-            {"draw_version", 1},
+            {"draw_version", kDrawVersion},
             {"counter", "{draw / 4, environment, tick low 32, stream << 24 | tick high 24}"}}},
           {"replay", std::move(replay)},
           {"physics", sim_.describe()},
@@ -341,9 +347,19 @@ nlohmann::json Run::graph_facts() const {
                           {"captures", 0},
                           {"replays", 0}};
   };
-  return {{"update", device_update_ != nullptr
-                         ? device_update_->facts()
-                         : disabled("host", update_place_.id + ": " + update_place_.reason)},
+  nlohmann::json update = device_update_ != nullptr
+                              ? device_update_->facts()
+                              : disabled("host", update_place_.id + ": " + update_place_.reason);
+  const ProgramFacts program = update_facts(*sim_.task, plan_, backend_.name());
+  int draws = 0;
+  for (const TermFacts& term : program.terms) draws += term.draws_per_tick;
+  update["identity"] = hexadecimal(digest_of(to_json(program).dump()));
+  update["rng"] = {{"algorithm", "philox4x32-10"},
+                   {"draw_version", kDrawVersion},
+                   {"key", "seed, in the argument block"},
+                   {"base_counter", "tick, in the argument block"},
+                   {"draws_per_run", draws * plan_.num_envs}};
+  return {{"update", std::move(update)},
           {"learner", disabled("host", "the learner runs on the cpu, which launches eagerly")}};
 }
 

@@ -142,6 +142,7 @@ struct FakeCudaTable {
     };
     return owner.submit(stream_of(stream), "update_async", &GraphNodes::kernels, op);
   }
+
   // The carriers' addresses are fixed with the launch; what it says of a run is read when it runs.
   static int program_async(void* stream, const ProgramLaunch* launch) {
     FakeCuda& owner = stream_of(stream).device;

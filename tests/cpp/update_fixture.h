@@ -9,17 +9,14 @@
 
 #include "captured_program.h"
 #include "device_update.h"
+#include "digest.h"
 #include "each_backend.h"
 #include "update_launch.h"
 
 namespace millrace {
 
-// FNV-1a, going on from `digest`.
-inline uint64_t digest_of(const void* data, size_t bytes, uint64_t digest) {
-  for (size_t i = 0; i < bytes; ++i) {
-    digest = (digest ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3u;
-  }
-  return digest;
+inline uint64_t digest_of(const void* data, size_t bytes, uint64_t before) {
+  return digest_of(std::string(static_cast<const char*>(data), bytes), before);
 }
 
 // A copy of the blocks of another host state, at addresses of its own.

@@ -20,14 +20,15 @@ def recorded(proof):
 
 def show_1(proof):
     """1,000 ticks of both tasks: eager = graph, CUDA = CPU bit for bit; here on stand-ins."""
-    proof.native_tests("*CapturedProgram*:*DeviceUpdate*:*GraphedUpdate*:*Certif*:*DeviceRun*:"
+    proof.native_tests("*Captured*:*DeviceUpdate*:*GraphedUpdate*:*Certif*:*DeviceRun*:*Fault*:"
                        "*SubmittedUpdate*")
     found = recorded(proof)
     on_cuda = found["tests"]["on_cuda"]
     proof.check("native tests on the machine", found["tests"]["failures"] == 0,
                 f"{found['tests']['run']} run, {len(on_cuda)} on cuda")
     for name in ("DeviceUpdateTest.EveryCarrierRowAndOutcomeHasTheBitsOfTheHost",
-                 "GraphedUpdate.EqualsEagerLaunchesForAThousandTicks",
+                 "CapturedUpdate.WalkThousandTicks", "CapturedUpdate.TrackingThousandTicks",
+                 "Certification.EveryTermIsCertified",
                  "DeviceRun.EqualsTheRunOnTheCpuWithEveryTask"):
         proof.check(name, any(name in test for test in on_cuda))
 

@@ -65,6 +65,7 @@ class CapturedProgram {
   // An address, a parameter or a module that the graph holds has changed: no replay from now on.
   void invalidate(const std::string& reason);
 
+  const std::string& name() const { return spec_.program; }
   GraphState state() const;
   std::string reason() const;
   uint64_t replays() const;

@@ -15,24 +15,20 @@ BackendInfo info_of(const std::string& name) {
 }
 
 // Why `auto` passes a device by.
-std::string passed_by(const char* name) {
-  const BackendInfo info = info_of(name);
-  if (!info.available) return std::string(name) + ": " + info.reason;
-  return std::string(name) + ": the learner does not run there yet; device: " + name +
-         " puts the replay there";
-}
+std::string passed_by(const BackendInfo& info) { return info.name + ": " + info.reason; }
 
 }  // namespace
 
 DeviceChoice choose_device(const std::string& requested) {
   if (requested == "auto") {
-    return {"auto", "cpu", "cpu", passed_by("cuda") + "; " + passed_by("metal")};
+    const BackendInfo cuda = info_of("cuda");
+    if (cuda.available) return {"auto", "cuda", "cuda", "is there: " + cuda.device};
+    return {"auto", "cpu", "cpu", passed_by(cuda) + "; " + passed_by(info_of("metal"))};
   }
   const BackendInfo info = info_of(requested);
   if (!info.available) return {requested, "none", "none", info.reason};
   if (requested == "cpu") return {requested, requested, "cpu", "requested"};
-  return {requested, requested, "cpu",
-          "requested; holds the replay (" + info.device + "), the learner runs on the cpu"};
+  return {requested, requested, requested, "requested: " + info.device};
 }
 
 nlohmann::json to_json(const DeviceChoice& choice) {

@@ -41,6 +41,15 @@ class Section {
     return value.get<bool>();
   }
 
+  std::string choice(const char* key, const std::set<std::string>& allowed) {
+    const nlohmann::json& value = at(key);
+    if (value.is_string() && allowed.count(value.get<std::string>()) > 0) return value;
+    std::string names;
+    for (const std::string& name : allowed) names += (names.empty() ? "" : ", ") + name;
+    refuse(key, "must be one of " + names);
+    return "";
+  }
+
   void refuse(const char* key, const std::string& why) const {
     const auto value = section_.find(key);
     throw Failure(Code::kInvalid, std::string("learner.") + key + ": " + why + ", got " +
@@ -99,6 +108,7 @@ LearnerSpec parse_learner(const nlohmann::json& learner) {
   spec.symmetry = section.flag("symmetry");
   spec.observation_normalizer = section.flag("observation_normalizer");
   spec.threads = section.integer("threads", 1, 256);
+  spec.place = section.choice("place", {"auto", "device", "host"});
   section.refuse_unknown();
   if (spec.actor_hidden % 4 != 0) section.refuse("actor_hidden", "must be a multiple of 4");
   if (spec.critic_hidden % 4 != 0) section.refuse("critic_hidden", "must be a multiple of 4");

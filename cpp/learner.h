@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "policy.h"
@@ -31,7 +32,8 @@ struct LearnerSpec {
   float max_grad_norm;         // 0: no clipping
   bool symmetry;
   bool observation_normalizer;
-  int threads;  // of the BLAS; results depend on it
+  int threads;                 // of the BLAS; results depend on it
+  std::string place = "auto";  // where the programs run, as requested: auto, host, device
 
   int gathered_rows() const { return symmetry ? batch / 2 : batch; }
 };
@@ -71,6 +73,9 @@ class Learner {
   virtual uint64_t updates() const = 0;
   // {programs: [{name, ops: [{kind, file, line}]}]}, for the manifest.
   virtual nlohmann::json describe() const = 0;
+
+  // CapturedProgram::describe() of each device program by name; empty on the host.
+  virtual nlohmann::json graph_facts() const = 0;
 
   virtual void register_state(StateRegistry& registry) = 0;
   // Before registered tensors are read, and after they were written.

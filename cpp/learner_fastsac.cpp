@@ -30,11 +30,26 @@ LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
 
 LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
                                const RowMirror& mirror, uint64_t seed, Backend& backend,
-                               Stream& stream, Precision precision)
+                               Stream& stream, Precision precision, GraphPolicy graph)
     : LearnerFastSac(spec, layout, mirror, seed, Workspace::Contents::kState) {
   device_ = std::make_unique<DeviceWorkspace>(backend, stream, programs_.workspace, programs_.all(),
                                               precision);
   device_->upload();
+  critic_update_ = std::make_unique<CapturedProgram>(
+      backend, stream, GraphSpec{"learner_critic", graph, ""}, [this] { submit(false); });
+  whole_update_ = std::make_unique<CapturedProgram>(
+      backend, stream, GraphSpec{"learner_critic_and_actor", graph, ""}, [this] { submit(true); });
+}
+
+// Device work that still uses the carriers or a graph ends first.
+LearnerFastSac::~LearnerFastSac() {
+  if (!device_) return;
+  try {
+    critic_update_->release();
+    whole_update_->release();
+  } catch (const Failure&) {
+    // The device has failed: there is no work left to wait for.
+  }
 }
 
 LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
@@ -117,7 +132,7 @@ void LearnerFastSac::update(const float* rows, int row_stride, uint64_t update_i
   const bool with_actor = updates_ % programs_.spec.policy_frequency == 0;
   if (device_) {
     device_->set_arguments(with);
-    submit(with_actor);
+    (with_actor ? *whole_update_ : *critic_update_).run();
     return;
   }
   run_on_cpu(*programs_.critic_program, {programs_.workspace, with});
@@ -145,7 +160,11 @@ void LearnerFastSac::normalise_from(const float* rows, uint64_t count, int row_s
 }
 
 const float* LearnerFastSac::policy_parameters() {
-  if (device_) device_->download(programs_.actor_state.parameters);
+  if (device_) {
+    device_->download(programs_.actor_state.parameters);  // behind every update so far
+    critic_update_->completed();
+    whole_update_->completed();
+  }
   return programs_.workspace.floats(programs_.actor_state.parameters);
 }
 
@@ -179,6 +198,16 @@ nlohmann::json LearnerFastSac::describe() const {
     list.push_back({{"name", program->name()}, {"ops", std::move(ops)}});
   }
   return {{"programs", std::move(list)}};
+}
+
+nlohmann::json LearnerFastSac::graph_facts() const {
+  if (!device_) return nlohmann::json::object();
+  nlohmann::json facts;
+  for (const CapturedProgram* program : {critic_update_.get(), whole_update_.get()}) {
+    nlohmann::json& entry = facts[program->name()] = program->describe();
+    entry["place"] = "device";
+  }
+  return facts;
 }
 
 void LearnerFastSac::register_state(StateRegistry& registry) {

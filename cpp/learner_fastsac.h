@@ -9,6 +9,7 @@
 
 #include <optional>
 
+#include "captured_program.h"
 #include "device_workspace.h"
 #include "fastsac_programs.h"
 #include "learner.h"
@@ -23,7 +24,9 @@ class LearnerFastSac : public Learner {
                  uint64_t seed);
   // The same with the programs running on a backend, and rows in its memory.
   LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout, const RowMirror& mirror,
-                 uint64_t seed, Backend& backend, Stream& stream, Precision precision);
+                 uint64_t seed, Backend& backend, Stream& stream, Precision precision,
+                 GraphPolicy graph = GraphPolicy::kOff);
+  ~LearnerFastSac() override;
 
   // What an instance will allocate, without allocating it; `device` of the backend's memory.
   static size_t bytes_needed(const LearnerSpec& spec, const RowLayout& layout);
@@ -38,6 +41,7 @@ class LearnerFastSac : public Learner {
   nlohmann::json take_statistics() override;
   uint64_t updates() const override { return updates_; }
   nlohmann::json describe() const override;
+  nlohmann::json graph_facts() const override;
   void register_state(StateRegistry& registry) override;
   void fetch_state() override;
   void state_restored() override;
@@ -59,6 +63,8 @@ class LearnerFastSac : public Learner {
 
   FastSacPrograms programs_;
   std::unique_ptr<DeviceWorkspace> device_;
+  // Null on the host: an update of the critics alone, and one of critics and actor.
+  std::unique_ptr<CapturedProgram> critic_update_, whole_update_;
   std::optional<Normalizer> observation_normalizer_, critic_normalizer_;
   uint64_t seed_;
   uint64_t updates_ = 0;

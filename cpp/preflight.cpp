@@ -7,6 +7,7 @@
 #include "device_choice.h"
 #include "graph_preflight.h"
 #include "learner_fastsac.h"
+#include "learner_place.h"
 #include "model_loader.h"
 #include "run_plan.h"
 #include "sim_parts.h"
@@ -33,12 +34,19 @@ uint64_t device_free_bytes(const DeviceChoice& choice, uint64_t host_free_bytes)
   return Backend(backend_api(choice.effective)).memory_free_bytes();
 }
 
-void check_precision(const RunPlan& plan, std::vector<Finding>& findings) {
-  if (plan.precision == "tf32" || plan.precision == "bf16") {
-    findings.push_back({"PRECISION_UNAVAILABLE", Readiness::kRefused, "precision",
-                        "the cpu backend computes in fp32, not " + plan.precision,
-                        "precision: auto or fp32"});
-  }
+// Where the learner runs; a place or precision that was named and cannot be had is a refusal.
+LearnerPlace check_learner_place(const RunPlan& plan, DeviceChoice& choice,
+                                 std::vector<Finding>& findings) {
+  const bool is_missing = choice.effective == "none";
+  const LearnerPlace place =
+      choose_learner_place(plan, is_missing ? backend_cpu() : backend_api(choice.effective));
+  if (!place.is_on_device && !is_missing) choice.learner = "cpu";
+  if (place.obstacle.empty()) return place;
+  const bool is_precision = place.subject == "precision";
+  findings.push_back({is_precision ? "PRECISION_UNAVAILABLE" : "LEARNER_UNAVAILABLE",
+                      Readiness::kRefused, place.subject, place.obstacle,
+                      is_precision ? "precision: auto or fp32" : "learner.place: auto"});
+  return place;
 }
 
 GraphBackend graph_backend(Backend& backend) {
@@ -90,7 +98,8 @@ void report_graphs(const RunPlan& plan, const DeviceChoice& choice, const Task* 
   findings.insert(findings.end(), found.begin(), found.end());
 }
 
-ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const RowLayout& layout) {
+ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const LearnerPlace& place,
+                       const RowLayout& layout) {
   ReplayPlan replay;
   replay.layout = layout;
   replay.num_envs = static_cast<uint64_t>(plan.num_envs);
@@ -100,7 +109,10 @@ ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const Ro
   replay.updates_per_tick = static_cast<uint64_t>(plan.learner.updates_per_tick);
   replay.learning_starts = static_cast<uint64_t>(plan.learner.learning_starts);
   replay.symmetry = plan.learner.symmetry;
-  replay.learner_bytes = LearnerFastSac::bytes_needed(plan.learner, layout);
+  replay.learner_bytes =
+      place.is_on_device
+          ? LearnerFastSac::device_bytes_needed(plan.learner, layout, backend_api(choice.effective))
+          : LearnerFastSac::bytes_needed(plan.learner, layout);
   replay.is_device_host_memory = choice.effective == "cpu" || choice.effective == "none";
   replay.is_learner_on_device = choice.learner == choice.effective;
   replay.pipeline = plan.pipeline;
@@ -145,9 +157,9 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
   const RunPlan plan = parse_plan(config);
   std::vector<Finding> findings;
   nlohmann::json report;
-  const DeviceChoice device = resolve_device(plan, findings);
+  DeviceChoice device = resolve_device(plan, findings);
+  const LearnerPlace learner = check_learner_place(plan, device, findings);
   report["device"] = to_json(device);
-  check_precision(plan, findings);
   check_update_place(plan, device, findings);
   const std::optional<SimModel> model =
       check_model(sim_spec_of(config, resources_dir_of(config)), findings);
@@ -160,7 +172,7 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
       findings.push_back({"SYMMETRY_UNAVAILABLE", Readiness::kRefused, "learner.symmetry",
                           plan.task + " has no mirror image", "learner.symmetry: false"});
     }
-    const ReplayPlan replay = replay_plan(plan, device, task.layout);
+    const ReplayPlan replay = replay_plan(plan, device, learner, task.layout);
     const uint64_t host_free = available_host_memory().bytes;
     const uint64_t device_free = device_free_bytes(device, host_free);
     for (Finding& finding : check_replay(replay, host_free, device_free)) {

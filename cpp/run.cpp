@@ -44,6 +44,7 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
     : plan_(parse_plan(config)),
       backend_(backend),
       update_place_(choose_update_place(plan_, backend.name, backend.is_host_memory != 0)),
+      learner_place_(choose_learner_place(plan_, backend)),
       sim_(config, plan_.num_envs, plan_.threads, plan_.seed,
            update_place_.is_on_device ? &backend_ : nullptr) {
   set_blas_threads(plan_.learner.threads);
@@ -56,13 +57,25 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   if (plan_.learner.symmetry && !task.symmetry.available) {
     throw Failure(Code::kInvalid, "learner.symmetry: " + plan_.task + " has no mirror image");
   }
-  learner_ =
-      std::make_unique<LearnerFastSac>(plan_.learner, task.layout, mirror_of(task), plan_.seed);
+  if (!learner_place_.obstacle.empty()) {
+    throw Failure(Code::kInvalid, learner_place_.subject + ": " + learner_place_.obstacle);
+  }
+  if (learner_place_.is_on_device) {
+    learner_stream_ = std::make_unique<Stream>(backend_);
+    learner_ = std::make_unique<LearnerFastSac>(
+        plan_.learner, task.layout, mirror_of(task), plan_.seed, backend_, *learner_stream_,
+        learner_place_.precision, graph_policy(plan_.graph));
+  } else {
+    learner_ =
+        std::make_unique<LearnerFastSac>(plan_.learner, task.layout, mirror_of(task), plan_.seed);
+  }
   policy_ = std::make_unique<Policy>(learner_->policy_shape(), plan_.num_envs);
-  replay_ = std::make_unique<Replay>(
-      backend_,
-      plan_.replay_spec(task.layout, update_place_.is_on_device ? Place::kDevice : Place::kHost),
-      error_, trace_.get());
+  const auto place = [](bool is_on_device) { return is_on_device ? Place::kDevice : Place::kHost; };
+  replay_ =
+      std::make_unique<Replay>(backend_,
+                               plan_.replay_spec(task.layout, place(update_place_.is_on_device),
+                                                 place(learner_place_.is_on_device)),
+                               error_, trace_.get());
   sim_.update->start_episodes(*sim_.physics, true);
   register_state();
   if (update_place_.is_on_device) {
@@ -244,6 +257,7 @@ void Run::come_to_rest() {
   counters_[kCollectorTick] = collector_->pause();
   settle();
   if (plan_.learner.observation_normalizer) normalise();
+  learner_->fetch_state();
 }
 
 nlohmann::json Run::report(uint64_t ticks, uint64_t updates, uint64_t elapsed_ns) {
@@ -359,8 +373,12 @@ nlohmann::json Run::graph_facts() const {
                    {"key", "seed, in the argument block"},
                    {"base_counter", "tick, in the argument block"},
                    {"draws_per_run", draws * plan_.num_envs}};
-  return {{"update", std::move(update)},
-          {"learner", disabled("host", "the learner runs on the cpu, which launches eagerly")}};
+  nlohmann::json facts = learner_->graph_facts();
+  if (!learner_place_.is_on_device) {
+    facts["learner"] = disabled("host", "the learner runs on the cpu, which launches eagerly");
+  }
+  facts["update"] = std::move(update);
+  return facts;
 }
 
 }  // namespace millrace

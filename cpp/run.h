@@ -20,6 +20,7 @@
 #include "carrier.h"
 #include "collector.h"
 #include "learner.h"
+#include "learner_place.h"
 #include "run_plan.h"
 #include "session.h"
 #include "sim_parts.h"
@@ -73,8 +74,10 @@ class Run : public Session {
   const RunPlan plan_;
   Backend backend_;
   const UpdatePlace update_place_;
+  const LearnerPlace learner_place_;
   SimParts sim_;
   std::unique_ptr<Trace> trace_;
+  std::unique_ptr<Stream> learner_stream_;  // null: the learner runs on the host
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Policy> policy_;
   std::unique_ptr<Replay> replay_;

@@ -70,7 +70,7 @@ uint64_t RunPlan::threshold_rows() const {
       static_cast<uint64_t>(learner.learning_starts) * static_cast<uint64_t>(num_envs));
 }
 
-ReplaySpec RunPlan::replay_spec(const RowLayout& layout, Place slots) const {
+ReplaySpec RunPlan::replay_spec(const RowLayout& layout, Place slots, Place batches) const {
   ReplaySpec spec;
   spec.layout = layout;
   spec.num_envs = static_cast<uint64_t>(num_envs);
@@ -80,7 +80,7 @@ ReplaySpec RunPlan::replay_spec(const RowLayout& layout, Place slots) const {
   spec.seed = seed;
   spec.threshold_rows = threshold_rows();
   spec.pipeline = pipeline;
-  spec.batch_place = Place::kHost;  // the learner runs on the CPU
+  spec.batch_place = batches;
   spec.has_reader = learner.observation_normalizer;
   spec.slots = slots;
   return spec;

@@ -27,8 +27,9 @@ struct RunPlan {
 
   uint64_t gathered_rows_per_tick() const;
   uint64_t threshold_rows() const;
-  // `slots`: where the update step packs rows.
-  ReplaySpec replay_spec(const RowLayout& layout, Place slots = Place::kHost) const;
+  // `slots`: where the update step packs rows; `batches`: where the learner reads.
+  ReplaySpec replay_spec(const RowLayout& layout, Place slots = Place::kHost,
+                         Place batches = Place::kHost) const;
 };
 
 // Throws Failure(kInvalid) naming the key, the value and what is allowed.

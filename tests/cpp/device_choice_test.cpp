@@ -9,9 +9,14 @@
 namespace millrace {
 namespace {
 
-TEST(DeviceChoice, AutomaticSaysWhyNotTheOthers) {
+TEST(DeviceChoice, AutomaticTakesAGpuOrSaysWhyNot) {
   const DeviceChoice choice = choose_device("auto");
   EXPECT_EQ(choice.requested, "auto");
+  EXPECT_EQ(choice.learner, choice.effective);
+  if (backends().at(1).available) {
+    EXPECT_EQ(choice.effective, "cuda");
+    return;
+  }
   EXPECT_EQ(choice.effective, "cpu");
   EXPECT_NE(choice.reason.find("cuda: "), std::string::npos) << choice.reason;
   EXPECT_NE(choice.reason.find("metal: not built"), std::string::npos) << choice.reason;
@@ -23,7 +28,7 @@ TEST(DeviceChoice, ANamedDeviceIsTakenOrRefusedWithItsReason) {
     const DeviceChoice choice = choose_device(info.name);
     EXPECT_EQ(choice.effective, info.available ? info.name : "none");
     EXPECT_FALSE(choice.reason.empty());
-    EXPECT_EQ(choice.learner, info.available ? "cpu" : "none");
+    EXPECT_EQ(choice.learner, choice.effective);
     if (!info.available) {
       EXPECT_EQ(choice.reason, info.reason);
     }

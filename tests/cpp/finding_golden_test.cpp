@@ -65,6 +65,7 @@ std::vector<Configured> configurations() {
       {"HOST_READ",
        g1_config({{"graph", "on"}, {"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}})},
       {"UPDATE_ON_HOST", g1_config({{"graph", "on"}, {"collector", {{"update", "host"}}}})},
+      {"LEARNER_UNAVAILABLE", cartpole_config({{"learner", {{"place", "device"}}}})},
       {"UPDATE_UNAVAILABLE",
        cartpole_config({{"device", "cpu"}, {"collector", {{"update", "device"}}}})},
       {"SYMMETRY_UNAVAILABLE", cartpole_config({{"learner", {{"symmetry", true}}}})},

@@ -65,7 +65,8 @@ inline nlohmann::json tiny_config() {
             {"max_grad_norm", 0.0},
             {"symmetry", false},
             {"observation_normalizer", false},
-            {"threads", 1}}},
+            {"threads", 1},
+            {"place", "auto"}}},
           {"log", {{"interval_ticks", 50}, {"tensorboard", true}, {"trace", false}}},
           {"checkpoint", {{"interval_ticks", 0}, {"keep", 3}}},
           {"resources_dir", resources()}};

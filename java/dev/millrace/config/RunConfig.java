@@ -113,8 +113,8 @@ public record RunConfig(
       @Range(min = 0, max = 1) double rate,
       @Range(min = 1) double window) {}
 
-  /** Where the update step runs: on the host, or on the device that holds the replay. */
-  public enum UpdatePlace {
+  /** Where something runs: on the host, or on the device that holds the replay. */
+  public enum Where {
     AUTO,
     HOST,
     DEVICE
@@ -122,7 +122,7 @@ public record RunConfig(
 
   /** How collecting and learning take turns, and where the update step runs. */
   public record Collector(
-      boolean sync, @Range(min = 1, max = 1024) int maxLeadTicks, UpdatePlace update) {}
+      boolean sync, @Range(min = 1, max = 1024) int maxLeadTicks, Where update) {}
 
   /** The replay ring and the slots that feed it; capacity in rows. */
   public record Replay(
@@ -133,6 +133,7 @@ public record RunConfig(
 
   /** The algorithm's own settings. */
   public record Learner(
+      Where place,
       @Range(min = 1) int batch,
       @Range(min = 0) int updatesPerTick,
       @Range(min = 0) int learningStarts,

@@ -183,16 +183,22 @@ public final class Run {
     if (resolved.config().graph() != RunConfig.Graph.ON) {
       return;
     }
-    JsonNode update = manifest.section("graphs").path("update");
-    if (update.path("replays").asLong(0) == 0) {
-      throw new RunFailure(
-          "graph: on was requested, but no graph of the update step was ever replayed: it is "
-              + update.path("state").asString("?")
-              + " after "
-              + update.path("eager_runs").asLong(0)
-              + " eager runs "
-              + update.path("reason").asString(""),
-          null);
+    for (var entry : manifest.section("graphs").properties()) {
+      JsonNode program = entry.getValue();
+      boolean onDevice = program.path("place").asString("").equals("device");
+      boolean ran = program.path("eager_runs").asLong(0) > 0;
+      if (onDevice && ran && program.path("replays").asLong(0) == 0) {
+        throw new RunFailure(
+            "graph: on was requested, but the graph of "
+                + entry.getKey()
+                + " was never replayed: it is "
+                + program.path("state").asString("?")
+                + " after "
+                + program.path("eager_runs").asLong(0)
+                + " eager runs "
+                + program.path("reason").asString(""),
+            null);
+      }
     }
   }
 

@@ -17,7 +17,6 @@ nlohmann::json describe_library() {
   for (const BackendInfo& info : backends()) {
     list.push_back({{"name", info.name},
                     {"available", info.available},
-                    {"trains", info.name == "cpu"},
                     {"reason", info.reason},
                     {"device", info.device}});
   }

@@ -55,13 +55,10 @@ record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
       if (name.equals("cpu")) {
         continue;
       }
-      if (!backend.path("available").asBoolean(false)) {
-        reasons.add(name + ": " + backend.path("reason").asString(""));
-      } else if (!backend.path("trains").asBoolean(false)) {
-        reasons.add(name + ": is here, but this build does not train on it");
-      } else {
+      if (backend.path("available").asBoolean(false)) {
         return new Gpu(true, name + " is available");
       }
+      reasons.add(name + ": " + backend.path("reason").asString(""));
     }
     return new Gpu(false, "no GPU (" + String.join("; ", reasons) + ")");
   }

@@ -17,7 +17,7 @@ final class NativeCore {
 
   /**
    * What this library is and knows: {@code {version, compiler, mujoco:{compiled, loaded}, blas,
-   * cores, memory:{available_bytes, source}, backends:[{name, available, trains, reason, device}],
+   * cores, memory:{available_bytes, source}, backends:[{name, available, reason, device}],
    * tasks:[{name, algo, summary, observation_dim, critic_dim, action_dim, tick_seconds, max_steps,
    * observations:[{term, dim, scale, noise, unit}], critic:[…], rewards:[{term, weight, params}],
    * terminations:[{term, params, truncates}], events, commands, curriculum}], terms:[{name, kind,

@@ -41,14 +41,16 @@ LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
       backend, stream, GraphSpec{"learner_critic_and_actor", graph, ""}, [this] { submit(true); });
 }
 
-// Device work that still uses the carriers or a graph ends first.
+// Device work that still uses the carriers or a graph ends first. A constructor that failed half
+// way comes here, too.
 LearnerFastSac::~LearnerFastSac() {
-  if (!device_) return;
-  try {
-    critic_update_->release();
-    whole_update_->release();
-  } catch (const Failure&) {
-    // The device has failed: there is no work left to wait for.
+  for (const auto* program : {&critic_update_, &whole_update_}) {
+    if (*program == nullptr) continue;
+    try {
+      (*program)->release();
+    } catch (const Failure&) {
+      // The device has failed: there is no work left to wait for.
+    }
   }
 }
 

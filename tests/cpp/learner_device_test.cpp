@@ -8,6 +8,7 @@
 
 #include "each_backend.h"
 #include "fastsac_fixture.h"
+#include "graph_backends.h"
 
 namespace millrace {
 namespace {
@@ -31,7 +32,7 @@ RowLayout medium_layout() { return {98, 29, 101}; }
 struct DeviceLearner {
   DeviceLearner(const std::string& name, const LearnerSpec& spec, const RowLayout& layout,
                 const RowMirror& mirror = {}, Precision precision = Precision::kFp32)
-      : backend(backend_api(name)),
+      : backend(graph_backend_api(name)),
         stream(backend),
         transfer(backend),
         width(layout.width()),
@@ -148,7 +149,7 @@ TEST_P(LearnerDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
 // Bounds of the reduced precisions: those of their operands' rounding, through a whole update.
 TEST_P(LearnerDeviceTest, ReducedPrecisionsFollowTheHostsGradient) {
   for (const Precision precision : {Precision::kTf32, Precision::kBf16}) {
-    if ((backend_api(GetParam()).precisions & precision_bit(precision)) == 0) continue;
+    if ((graph_backend_api(GetParam()).precisions & precision_bit(precision)) == 0) continue;
     SCOPED_TRACE(to_string(precision));
     const LearnerSpec spec = medium_spec();
     const RowLayout layout = medium_layout();
@@ -214,8 +215,11 @@ std::map<std::string, std::vector<float>> trained(const std::string& backend, bo
 
 void freeze_nothing(Arguments&, const Arguments&) {}
 
-TEST_P(LearnerDeviceTest, AGraphReplaysTheBitsOfEagerRunsWithEveryArgumentVarying) {
-  if (backend_api(GetParam()).has_graphs == 0) GTEST_SKIP() << GetParam() << " has no graphs";
+class LearnerGraphTest : public testing::TestWithParam<std::string> {};
+
+MR_ON_EACH_GRAPH_BACKEND(LearnerGraphTest);
+
+TEST_P(LearnerGraphTest, AGraphReplaysTheBitsOfEagerRunsWithEveryArgumentVarying) {
   const auto eager = trained(GetParam(), false, freeze_nothing);
   EXPECT_EQ(trained(GetParam(), true, freeze_nothing), eager);
   EXPECT_EQ(trained(GetParam(), false, freeze_nothing), eager) << "a run repeats itself";
@@ -223,7 +227,7 @@ TEST_P(LearnerDeviceTest, AGraphReplaysTheBitsOfEagerRunsWithEveryArgumentVaryin
 
 // So the test above sees a graph that holds on to any of them.
 TEST_P(LearnerDeviceTest, EveryArgumentMatters) {
-  const bool as_graph = backend_api(GetParam()).has_graphs != 0;
+  const bool as_graph = graph_backend_api(GetParam()).has_graphs != 0;
   const auto expected = trained(GetParam(), as_graph, freeze_nothing);
   const std::vector<Freeze> freezes = {
       [](Arguments& arguments, const Arguments& first) { arguments.seed = first.seed; },
@@ -302,7 +306,7 @@ TEST_P(LearnerDeviceTest, TheHostKeepsTheStateAlone) {
   DeviceLearner device(GetParam(), spec, layout);
   EXPECT_LT(device.learner.bytes(), LearnerFastSac::bytes_needed(spec, layout));
   EXPECT_EQ(device.learner.device()->bytes(),
-            LearnerFastSac::device_bytes_needed(spec, layout, backend_api(GetParam())));
+            LearnerFastSac::device_bytes_needed(spec, layout, graph_backend_api(GetParam())));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ inline nlohmann::json tiny_config() {
           {"algo", "fastsac"},
           {"profile", "auto"},
           {"seed", 1},
-          {"device", "auto"},
+          {"device", "cpu"},
           {"graph", "auto"},
           {"precision", "auto"},
           {"run", {{"max_ticks", 0}, {"max_seconds", 0}}},

@@ -1,29 +1,15 @@
 // One row of a dense layer's part that is not a matrix product, as a team of lanes computes it:
-// what dense_layer.cpp does with vectors. A lane keeps its columns, lane, lane + size, ... and at
-// most kOwn of them, in variables of its own from the first read to the last write, so a row passes
-// through memory once; and the parameters of its columns and the sums over rows, as long as the
-// team computes rows of one group. Freestanding.
+// what dense_layer.cpp does with vectors. A lane keeps its columns from the first read to the last
+// write, so a row passes through memory once; and the parameters of its columns and the sums over
+// rows, as long as the team computes rows of one group. Freestanding.
 #pragma once
 
 #include "elementary.h"
-#include "team.h"
+#include "own_columns_body.h"
 
 namespace millrace {
 
 #define MR_LAYER_EPSILON 1e-5f
-
-// Calls visit(own, column) for each column of a lane. The trip count is constant: unrolled, arrays
-// indexed by `own` are registers.
-template <int kOwn, class Team, class Visit>
-MR_LOOP_FN void each_own_column(const Team& team, int width, const Visit& visit) {
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-  for (int own = 0; own < kOwn; ++own) {
-    const int column = team.lane() + own * team.size();
-    if (column < width) visit(own, column);
-  }
-}
 
 // Of a group, a lane's columns.
 template <int kOwn>

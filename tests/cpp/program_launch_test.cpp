@@ -183,7 +183,7 @@ TEST_P(ProgramLaunchTest, GemmOfTheLibrary) { check_products(GetParam(), Product
 TEST_P(ProgramLaunchTest, GemmOfOurOwnKernel) { check_products(GetParam(), Products::kOwnKernel); }
 
 TEST_P(ProgramLaunchTest, LayerForward) {
-  for (const int width : {1, 4, 37, 192, 768}) {
+  for (const int width : {1, 4, 37, 192, 768, 2100}) {
     for (const int rows : {1, 67}) {
       Trial trial;
       LayerForwardOp op{};
@@ -206,7 +206,7 @@ TEST_P(ProgramLaunchTest, LayerForward) {
 
 TEST_P(ProgramLaunchTest, LayerBackward) {
   for (const bool has_sums : {true, false}) {
-    for (const int width : {4, 37, 192, 1024}) {
+    for (const int width : {4, 37, 192, 1024, 2100}) {
       for (const int rows : {5, 301}) {
         Trial trial;
         LayerBackwardOp op{};
@@ -233,7 +233,7 @@ TEST_P(ProgramLaunchTest, LayerBackward) {
 }
 
 TEST_P(ProgramLaunchTest, ColumnSum) {
-  for (const int rows : {1, 130, 1001}) {
+  for (const int rows : {1, 130, 1001, 9001}) {
     Trial trial;
     ColumnSumOp op{};
     op.rows = rows;
@@ -325,7 +325,7 @@ std::vector<float> reward_rows(int rows) {
 }
 
 TEST_P(ProgramLaunchTest, ProjectTarget) {
-  for (const int atoms : {2, 11, 101, 501}) {
+  for (const int atoms : {2, 11, 101, 501, 600}) {
     SCOPED_TRACE(atoms);
     Trial trial;
     ProjectTargetOp op{};
@@ -352,7 +352,7 @@ TEST_P(ProgramLaunchTest, ProjectTarget) {
 }
 
 TEST_P(ProgramLaunchTest, CriticLoss) {
-  for (const int atoms : {2, 11, 101, 501}) {
+  for (const int atoms : {2, 11, 101, 501, 600}) {
     SCOPED_TRACE(atoms);
     Trial trial;
     CriticLossOp op{};

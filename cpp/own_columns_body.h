@@ -20,4 +20,10 @@ MR_LOOP_FN void each_own_column(const Team& team, int width, const Visit& visit)
   }
 }
 
+template <int kOwn, class Team>
+MR_LOOP_FN void read_own_columns(const Team& team, const float* row, int width,
+                                 float (&own)[kOwn]) {
+  each_own_column<kOwn>(team, width, [&](int at, int column) { own[at] = row[column]; });
+}
+
 }  // namespace millrace

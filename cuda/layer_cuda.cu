@@ -14,12 +14,13 @@ namespace {
 constexpr int kOwn = 8;             // columns of a thread
 constexpr int kOwnOfWide = 32;      // of a row too wide for kLayerThreads of them
 constexpr int kLayerThreads = 256;  // of a block at most
-constexpr int kRowsOfABlock = 16;   // or more, where the blocks would be too many
-constexpr int kMaxChunks = 512;     // blocks that share the rows of a group
+constexpr int kWantedWarps = 1536;  // of a launch: twelve for each multiprocessor of large cards
+constexpr int kLeastRows = 8;       // of a block; fewer would not pay for its parameters
 constexpr int kSums = 3;            // gain, shift, bias
 constexpr int kSumThreads = 256;
-constexpr int kSumColumns = kWarp;  // of a block that adds chunks up
-constexpr int kSumLanes = kSumThreads / kSumColumns;
+constexpr int kAddThreads = 1024;
+constexpr int kAddColumns = kWarp;  // of a block that adds chunks up
+constexpr int kAddLanes = kAddThreads / kAddColumns;
 
 struct Layer {
   int rows, groups, width, rows_of_a_chunk;
@@ -28,6 +29,10 @@ struct Layer {
   const float *bias, *gain, *shift;
   float* inverse_deviation;
   float* output;
+
+  // Of row r of the block's group.
+  __device__ u64 row_of(int r) const { return static_cast<u64>(r) * groups + blockIdx.y; }
+  __device__ u64 first_of(int r) const { return row_of(r) * width; }
 };
 
 // All threads of a block. Two rooms take turns, so that one wait per sum is enough.
@@ -69,7 +74,26 @@ __device__ LayerParameters<kOwn> own_parameters(const BlockTeam& team, const Lay
   return parameters;
 }
 
-// Block (chunk, group).
+template <int kOwn>
+struct LinearRow {
+  float x[kOwn];
+};
+
+template <int kOwn>
+__device__ void read_row(const BlockTeam& team, const Layer& layer, int r, LinearRow<kOwn>& row) {
+  read_own_columns(team, layer.values + layer.first_of(r), layer.width, row.x);
+}
+
+template <int kOwn>
+__device__ void read_row(const BlockTeam& team, const Layer& layer, int r,
+                         LayerGradientRow<kOwn>& row) {
+  const u64 first = layer.first_of(r);
+  read_own_columns(team, layer.values + first, layer.width, row.gradient);
+  read_own_columns(team, layer.normalised + first, layer.width, row.normalised);
+  row.inverse_deviation = layer.inverse_deviation[layer.row_of(r)];
+}
+
+// Block (chunk, group). The next row is on its way while this one is computed.
 template <int kOwn>
 __global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer layer) {
   __shared__ BlockTeam::Rooms rooms;
@@ -78,12 +102,15 @@ __global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer layer
   const LayerParameters<kOwn> parameters = own_parameters<kOwn>(team, layer, first);
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
+  LinearRow<kOwn> next;
+  if (begin < end) read_row(team, layer, begin, next);
   for (int r = begin; r < end; ++r) {
-    const u64 row = static_cast<u64>(r) * layer.groups + blockIdx.y;
-    const u64 at = row * layer.width;
-    const float inverse_deviation =
-        layer_forward_row(team, parameters, layer.values + at, layer.output + at, layer.width);
-    if (team.leads()) layer.inverse_deviation[row] = inverse_deviation;
+    const LinearRow<kOwn> row = next;
+    if (r + 1 < end) read_row(team, layer, r + 1, next);
+    const u64 at = layer.first_of(r);
+    const float inverse_deviation = layer_forward_row(team, parameters, row.x, layer.values + at,
+                                                      layer.output + at, layer.width);
+    if (team.leads()) layer.inverse_deviation[layer.row_of(r)] = inverse_deviation;
   }
 }
 
@@ -97,11 +124,13 @@ __global__ void __launch_bounds__(kLayerThreads) layer_backward(const Layer laye
   LayerSums<kOwn> sums;
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
+  LayerGradientRow<kOwn> next;
+  if (begin < end) read_row(team, layer, begin, next);
   for (int r = begin; r < end; ++r) {
-    const u64 row = static_cast<u64>(r) * layer.groups + blockIdx.y;
-    const u64 at = row * layer.width;
-    layer_backward_row<kHasSums>(team, parameters, layer.values + at, layer.normalised + at,
-                                 layer.inverse_deviation[row], layer.width, sums);
+    const LayerGradientRow<kOwn> row = next;
+    if (r + 1 < end) read_row(team, layer, r + 1, next);
+    layer_backward_row<kHasSums>(team, parameters, row, layer.values + layer.first_of(r),
+                                 layer.width, sums);
   }
   if (!kHasSums) return;
   const u64 all = static_cast<u64>(layer.groups) * layer.width;
@@ -114,7 +143,7 @@ __global__ void __launch_bounds__(kLayerThreads) layer_backward(const Layer laye
 }
 
 // sums[which][i] = sum over chunks of partial[chunk][which][i]; `which` is the block's row. A warp
-// reads kSumColumns columns of every kSumLanes-th chunk.
+// reads kAddColumns columns of every kAddLanes-th chunk.
 struct ChunkSums {
   const float* partial;
   u64 width;
@@ -122,22 +151,22 @@ struct ChunkSums {
   float* sums[kSums];
 };
 
-__global__ void __launch_bounds__(kSumThreads) add_chunks(const __grid_constant__ ChunkSums op) {
-  __shared__ float room[kSumLanes][kSumColumns];
-  const int lane = static_cast<int>(threadIdx.x) / kSumColumns;
-  const int column = static_cast<int>(threadIdx.x) % kSumColumns;
-  const u64 i = static_cast<u64>(blockIdx.x) * kSumColumns + column;
+__global__ void __launch_bounds__(kAddThreads) add_chunks(const __grid_constant__ ChunkSums op) {
+  __shared__ float room[kAddLanes][kAddColumns];
+  const int lane = static_cast<int>(threadIdx.x) / kAddColumns;
+  const int column = static_cast<int>(threadIdx.x) % kAddColumns;
+  const u64 i = static_cast<u64>(blockIdx.x) * kAddColumns + column;
   const u64 distance = gridDim.y * op.width;
   float sum = 0.0f;
   if (i < op.width) {
     const float* partial = op.partial + blockIdx.y * op.width + i;
 #pragma unroll 8
-    for (int chunk = lane; chunk < op.chunks; chunk += kSumLanes) sum += partial[chunk * distance];
+    for (int chunk = lane; chunk < op.chunks; chunk += kAddLanes) sum += partial[chunk * distance];
   }
   room[lane][column] = sum;
   __syncthreads();
   if (lane != 0 || i >= op.width) return;
-  for (int other = 1; other < kSumLanes; ++other) sum += room[other][column];
+  for (int other = 1; other < kAddLanes; ++other) sum += room[other][column];
   op.sums[blockIdx.y][i] = sum;
 }
 
@@ -158,8 +187,10 @@ struct Chunks {
   int count, rows_of_each;
 };
 
-Chunks chunks_of(int rows) {
-  const int rows_of_each = std::max(kRowsOfABlock, (rows + kMaxChunks - 1) / kMaxChunks);
+// For `warps` of them per chunk, over all groups.
+Chunks chunks_of(int rows, int warps) {
+  const int most = std::max(kWantedWarps / warps, 1);
+  const int rows_of_each = std::max((rows + most - 1) / most, kLeastRows);
   return {(rows + rows_of_each - 1) / rows_of_each, rows_of_each};
 }
 
@@ -167,6 +198,17 @@ Chunks chunks_of(int rows) {
 unsigned threads_for(int width, int own) {
   const unsigned threads = blocks_for(static_cast<u64>(width), own * kWarp) * kWarp;
   return threads <= kLayerThreads ? threads : 0;
+}
+
+template <class LayerOp>
+Chunks chunks_of(const LayerOp& op) {
+  const unsigned threads = std::max(threads_for(op.width, kOwn), threads_for(op.width, kOwnOfWide));
+  return chunks_of(op.rows, op.groups * std::max(static_cast<int>(threads) / kWarp, 1));
+}
+
+Chunks chunks_of(const ColumnSumOp& op) {
+  const unsigned blocks = blocks_for(static_cast<u64>(op.width), kSumThreads);
+  return chunks_of(op.rows, static_cast<int>(blocks) * (kSumThreads / kWarp));
 }
 
 template <int kOwn>
@@ -180,23 +222,23 @@ cudaError_t launch_backward(const CudaFrame& frame, dim3 grid, unsigned threads,
 
 cudaError_t launch_add_chunks(const CudaFrame& frame, int count, const ChunkSums& sums) {
   return launch_kernel(frame.stream,
-                       dim3(blocks_for(sums.width, kSumColumns), static_cast<unsigned>(count)),
-                       kSumThreads, 0, add_chunks, sums);
+                       dim3(blocks_for(sums.width, kAddColumns), static_cast<unsigned>(count)),
+                       kAddThreads, 0, add_chunks, sums);
 }
 
 }  // namespace
 
 u64 scratch_floats(const LayerBackwardOp& op) {
   if (!op.bias_gradient.used()) return 0;
-  return static_cast<u64>(chunks_of(op.rows).count) * kSums * op.groups * op.width;
+  return static_cast<u64>(chunks_of(op).count) * kSums * op.groups * op.width;
 }
 
 u64 scratch_floats(const ColumnSumOp& op) {
-  return static_cast<u64>(chunks_of(op.rows).count) * op.width;
+  return static_cast<u64>(chunks_of(op).count) * op.width;
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op) {
-  const Chunks chunks = chunks_of(op.rows);
+  const Chunks chunks = chunks_of(op);
   const Layer layer = {op.rows,
                        op.groups,
                        op.width,
@@ -219,7 +261,7 @@ cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {
-  const Chunks chunks = chunks_of(op.rows);
+  const Chunks chunks = chunks_of(op);
   const Layer layer = {op.rows,
                        op.groups,
                        op.width,
@@ -250,7 +292,7 @@ cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {
 
 cudaError_t launch_op(const CudaFrame& frame, const ColumnSumOp& op) {
   const u64 width = static_cast<u64>(op.width);
-  const Chunks chunks = chunks_of(op.rows);
+  const Chunks chunks = chunks_of(op);
   const cudaError_t code = launch_kernel(
       frame.stream, dim3(blocks_for(width, kSumThreads), static_cast<unsigned>(chunks.count)),
       kSumThreads, 0, sum_columns, frame.floats(op.values), op.rows, chunks.rows_of_each, width,

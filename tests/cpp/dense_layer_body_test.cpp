@@ -69,11 +69,13 @@ TEST(DenseLayerBody, ForwardRowsAreTheCpus) {
   set(workspace, op.shift, shift);
   execute(op, CpuFrame{workspace, Arguments{}});
   for (const int lanes : {1, 4, 32}) {
-    std::vector<float> x = linear, output(x.size()), inverse_deviation(kRows);
+    std::vector<float> x(linear.size()), output(x.size()), inverse_deviation(kRows);
     run_team(lanes, [&](const LaneTeam& team) {
       const LayerParameters<kWidth> parameters = own_parameters(team, bias, gain, shift);
       for (size_t r = 0; r < kRows; ++r) {
-        const float inverse = layer_forward_row(team, parameters, x.data() + r * kWidth,
+        float own[kWidth];
+        read_own_columns(team, linear.data() + r * kWidth, kWidth, own);
+        const float inverse = layer_forward_row(team, parameters, own, x.data() + r * kWidth,
                                                 output.data() + r * kWidth, kWidth);
         if (team.leads()) inverse_deviation[r] = inverse;
       }
@@ -109,17 +111,19 @@ TEST(DenseLayerBody, BackwardRowsAndTheirSumsAreTheCpus) {
   set(workspace, op.shift, shift);
   execute(op, CpuFrame{workspace, Arguments{}});
   for (const int lanes : {1, 4, 32}) {
-    std::vector<float> gradient = before, without_sums = before;
+    std::vector<float> gradient(before.size()), without_sums(before.size());
     std::vector<float> gains(kWidth), shifts(kWidth), biases(kWidth);
     run_team(lanes, [&](const LaneTeam& team) {
       const LayerParameters<kWidth> parameters = own_parameters(team, gain, gain, shift);
       LayerSums<kWidth> sums, untouched;
       for (size_t r = 0; r < kRows; ++r) {
-        const float* row = normalised.data() + r * kWidth;
-        layer_backward_row<true>(team, parameters, gradient.data() + r * kWidth, row,
-                                 inverse_deviation[r], kWidth, sums);
-        layer_backward_row<false>(team, parameters, without_sums.data() + r * kWidth, row,
-                                  inverse_deviation[r], kWidth, untouched);
+        LayerGradientRow<kWidth> row;
+        read_own_columns(team, before.data() + r * kWidth, kWidth, row.gradient);
+        read_own_columns(team, normalised.data() + r * kWidth, kWidth, row.normalised);
+        row.inverse_deviation = inverse_deviation[r];
+        layer_backward_row<true>(team, parameters, row, gradient.data() + r * kWidth, kWidth, sums);
+        layer_backward_row<false>(team, parameters, row, without_sums.data() + r * kWidth, kWidth,
+                                  untouched);
       }
       each_own_column<kWidth>(team, kWidth, [&](int own, int column) {
         const size_t at = static_cast<size_t>(column);

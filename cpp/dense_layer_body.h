@@ -12,6 +12,16 @@ namespace millrace {
 
 #define MR_LAYER_EPSILON 1e-5f
 
+// A device's own exponential where it has a fast one: at most 2 + 1.2 |y| units in the last place
+// off, which is least where the sigmoid is not nearly 0 or 1, and a tenth of the instructions.
+MR_LOOP_FN float layer_sigmoid(float y) {
+#if defined(__CUDA_ARCH__)
+  return 1.0f / (1.0f + __expf(-y));
+#else
+  return 1.0f / (1.0f + mr_exp(-y));
+#endif
+}
+
 // Of a group, a lane's columns.
 template <int kOwn>
 struct LayerParameters {
@@ -54,7 +64,7 @@ MR_LOOP_FN float layer_forward_row(const Team& team, const LayerParameters<kOwn>
     const float value = own_x[own] * inverse_deviation;
     const float y = value * parameters.gain[own] + parameters.shift[own];
     normalised[column] = value;
-    output[column] = y / (1.0f + mr_exp(-y));
+    output[column] = y * layer_sigmoid(y);
   });
   return inverse_deviation;
 }
@@ -69,7 +79,7 @@ MR_LOOP_FN void layer_backward_row(const Team& team, const LayerParameters<kOwn>
   float total = 0.0f, slope = 0.0f;
   each_own_column<kOwn>(team, width, [&](int own, int) {
     const float y = row.normalised[own] * parameters.gain[own] + parameters.shift[own];
-    const float sigmoid = 1.0f / (1.0f + mr_exp(-y));
+    const float sigmoid = layer_sigmoid(y);
     const float before_silu = row.gradient[own] * sigmoid * (1.0f + y * (1.0f - sigmoid));
     if (kHasSums) {
       sums.gain[own] += before_silu * row.normalised[own];

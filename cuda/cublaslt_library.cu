@@ -11,6 +11,7 @@ namespace millrace {
 // The library's interface as far as it is used here. Its objects are pointers, its enumerations
 // integers, and all functions return a status that is zero for success.
 constexpr int kSuccess = 0;
+constexpr int kInvalidValue = 7, kArchitectureMismatch = 8, kNotSupported = 15;
 constexpr int kComputeFp32 = 68, kComputeBf16 = 75, kComputeTf32 = 77;
 constexpr int kDescriptionTransposeA = 3, kDescriptionTransposeB = 4;
 constexpr int kLayoutBatchCount = 5, kLayoutBatchDistance = 6;
@@ -107,6 +108,11 @@ int compute_type_of(Precision precision) {
   return precision == Precision::kFp32   ? kComputeFp32
          : precision == Precision::kTf32 ? kComputeTf32
                                          : kComputeBf16;
+}
+
+// Whether the library would not have it, as against: tried and failed.
+bool is_refusal(int status) {
+  return status == kInvalidValue || status == kArchitectureMismatch || status == kNotSupported;
 }
 
 // Of an address, in bytes, as far as algorithms care.
@@ -219,6 +225,10 @@ cudaError_t CublasLt::multiply(cudaStream_t stream, const GemmOp& op, Precision 
   const int status = api_.multiply(handle_, plan->description, &one, b, plan->first, a,
                                    plan->second, &zero, c, plan->result, c, plan->result,
                                    &plan->choice.algorithm, workspace, kWorkspaceBytes, stream);
+  if (is_refusal(status)) {
+    place->second = nullptr;
+    return cudaErrorNotSupported;
+  }
   return status == kSuccess ? cudaSuccess : cudaErrorUnknown;
 }
 

@@ -1,7 +1,7 @@
 // One row of an unpacked batch (program.h, UnpackOp), as a team of lanes computes it. Freestanding.
 #pragma once
 
-#include "team.h"
+#include "own_columns_body.h"
 
 namespace millrace {
 
@@ -14,13 +14,20 @@ struct UnpackMaps {
   const float* scale;
 };
 
-// `row` begins at the op's first column.
+// `row` begins at the op's first column. A lane's reads are under way together, four at a time.
 template <class Team>
 MR_FN void unpack_row(const Team& team, const float* row, bool is_mirrored, const UnpackMaps& maps,
                       float* target, int width) {
-  for (int i = team.lane(); i < width; i += team.size()) {
-    const float x = is_mirrored ? maps.sign[i] * row[maps.source[i]] : row[i];
-    target[i] = maps.mean ? (x - maps.mean[i]) * maps.scale[i] : x;
+  for (int first = 0; first < width; first += 4 * team.size()) {
+    float x[4];
+    each_own_column<4>(team, width - first, [&](int own, int column) {
+      const int i = first + column;
+      x[own] = is_mirrored ? maps.sign[i] * row[maps.source[i]] : row[i];
+    });
+    each_own_column<4>(team, width - first, [&](int own, int column) {
+      const int i = first + column;
+      target[i] = maps.mean ? (x[own] - maps.mean[i]) * maps.scale[i] : x[own];
+    });
   }
 }
 

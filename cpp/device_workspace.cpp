@@ -45,10 +45,12 @@ Precision supported(const Backend& backend, Precision precision) {
 }  // namespace
 
 DeviceWorkspace::DeviceWorkspace(Backend& backend, Stream& stream, const Workspace& host,
-                                 const std::vector<const Program*>& programs, Precision precision)
+                                 const std::vector<const Program*>& programs, Precision precision,
+                                 Products products)
     : stream_(stream),
       host_(host),
       precision_(supported(backend, precision)),
+      products_(products),
       memory_(backend, Memory::Kind::kDevice, memory_bytes(backend.api(), host, programs)),
       block_(backend, Memory::Kind::kDevice, sizeof(Arguments)),
       staging_(backend, Memory::Kind::kPinnedHost, 2 * sizeof(Arguments)),
@@ -121,6 +123,7 @@ void DeviceWorkspace::submit(const Program& program) {
   launch.arguments = reinterpret_cast<const Arguments*>(block_.floats());
   launch.scratch = scratch_;
   launch.precision = precision_;
+  launch.products = products_;
   stream_.run(launch);
 }
 

@@ -21,7 +21,8 @@ class DeviceWorkspace {
   // `host` names the carriers; `programs` are all that will be submitted. Carriers start zeroed.
   // Throws kUnavailable for a precision that the backend does not have.
   DeviceWorkspace(Backend& backend, Stream& stream, const Workspace& host,
-                  const std::vector<const Program*>& programs, Precision precision);
+                  const std::vector<const Program*>& programs, Precision precision,
+                  Products products = Products::kLibrary);
 
   // What an instance will allocate on the device, without allocating it.
   static uint64_t bytes_needed(const BackendApi& api, const Workspace& host,
@@ -54,6 +55,7 @@ class DeviceWorkspace {
   Stream& stream_;
   const Workspace& host_;
   const Precision precision_;
+  const Products products_;
   Memory memory_;  // carriers, then scratch
   std::vector<void*> addresses_;
   void* scratch_;

@@ -19,12 +19,17 @@ constexpr uint32_t precision_bit(Precision precision) {
   return uint32_t{1} << static_cast<uint32_t>(precision);
 }
 
+// Who computes matrix products: the vendor's library where the backend has one and it is found on
+// this machine, or always the backend's own kernel.
+enum class Products : uint32_t { kLibrary, kOwnKernel };
+
 struct ProgramLaunch {
   const Program* program;
   void* const* carriers;       // by number: where each carrier of the workspace lies
   const Arguments* arguments;  // in the backend's memory
   void* scratch;               // program_scratch_bytes of it; programs of one stream may share it
   Precision precision;
+  Products products;
 };
 
 }  // namespace millrace

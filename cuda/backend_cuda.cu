@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "backend.h"
@@ -28,6 +29,8 @@ CudaErrors& device_of(void* device) { return *static_cast<CudaErrors*>(device); 
 struct CudaStream {
   CudaErrors& device;
   cudaStream_t stream;
+  std::unique_ptr<CublasLt> library;  // of this stream's matrix products, from their first launch
+  bool has_looked_for_library = false;
 };
 
 CudaStream& stream_of(void* stream) { return *static_cast<CudaStream*>(stream); }
@@ -170,7 +173,7 @@ int create_stream(void* device, void** stream) {
   if (const int code = use(owner)) return code;
   cudaStream_t created = nullptr;
   const int code = MR_CUDA(owner, cudaStreamCreateWithFlags, &created, cudaStreamNonBlocking);
-  if (code == 0) *stream = new CudaStream{owner, created};
+  if (code == 0) *stream = new CudaStream{owner, created, nullptr};
   return code;
 }
 
@@ -220,11 +223,22 @@ int update_async(void* stream, const UpdateLaunch* launch) {
 
 uint64_t program_scratch_bytes(const Program* program) { return scratch_bytes(*program); }
 
+// Null where there is none.
+CublasLt* library_of(CudaStream& queue) {
+  if (!queue.has_looked_for_library) {
+    queue.has_looked_for_library = true;
+    queue.library = CublasLt::open();
+  }
+  return queue.library.get();
+}
+
 int program_async(void* stream, const ProgramLaunch* launch) {
   CudaStream& queue = stream_of(stream);
   if (const int code = use(queue.device)) return code;
-  const CudaFrame frame{queue.stream, launch->carriers, launch->arguments,
-                        static_cast<float*>(launch->scratch), launch->precision};
+  const CudaFrame frame{
+      queue.stream,      launch->carriers,
+      launch->arguments, static_cast<float*>(launch->scratch),
+      launch->precision, launch->products == Products::kLibrary ? library_of(queue) : nullptr};
   size_t at = 0;
   const cudaError_t code = launch_program(frame, *launch->program, &at);
   if (code == cudaSuccess) return 0;

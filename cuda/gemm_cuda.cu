@@ -1,4 +1,5 @@
-// Matrix products by our own kernel: a block computes one 128 x 128 tile of one product, 32 of k at
+// Matrix products, by the vendor's library or, without it or where it knows no way, by our own
+// kernel: a block computes one 128 x 128 tile of one product, 32 of k at
 // a time through two buffers in shared memory; the next piece is on its way to registers while the
 // tensor cores (or multiply-adds) work on this one. Few tiles with a long k, as weight gradients
 // have, are split along k; the pieces are added up in order.
@@ -224,10 +225,17 @@ cudaError_t launch_product(const CudaFrame& frame, const GemmOp& op, const Produ
 
 u64 scratch_floats(const GemmOp& op) {
   const int pieces = split_of(op).pieces;
-  return pieces == 1 ? 0 : static_cast<u64>(op.m) * op.n * op.count * pieces;
+  const u64 own = pieces == 1 ? 0 : static_cast<u64>(op.m) * op.n * op.count * pieces;
+  return std::max<u64>(own, CublasLt::kWorkspaceBytes / sizeof(float));
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
+  if (frame.library != nullptr) {
+    const cudaError_t code =
+        frame.library->multiply(frame.stream, op, frame.precision, frame.floats(op.a),
+                                frame.floats(op.b), frame.floats(op.c), frame.scratch);
+    if (code != cudaErrorNotSupported) return code;
+  }
   const Split split = split_of(op);
   Product product{};
   product.m = op.m;

@@ -1,6 +1,8 @@
-// Dense layers beside their products: a warp computes one row of one group. Gradients of the
-// parameters add up in three steps of fixed order: each warp over its rows, in shared memory; the
-// warps of a block; the blocks.
+// Dense layers beside their products: a block is the team of one row, and computes its share of one
+// group's rows, parameters and sums of its columns in registers. Gradients of the parameters add up
+// in two steps of fixed order: each block over its rows, then the blocks.
+#include <algorithm>
+
 #include "dense_layer_body.h"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
@@ -9,115 +11,238 @@
 namespace millrace {
 namespace {
 
-constexpr int kForwardThreads = 128;
-constexpr int kForwardRows = kForwardThreads / kWarp;
-constexpr int kChunks = 128;      // blocks per group that share the rows of a sum
-constexpr int kSumThreads = 128;  // columns of a block that adds chunks up
-constexpr int kMaxWarps = 4;      // of a block of the backward pass
-constexpr int kSums = 3;          // gain, shift, bias
-constexpr size_t kSharedGoal = 48 << 10;
+constexpr int kOwn = 8;             // columns of a thread
+constexpr int kOwnOfWide = 32;      // of a row too wide for kLayerThreads of them
+constexpr int kLayerThreads = 256;  // of a block at most
+constexpr int kWantedWarps = 1536;  // of a launch: twelve for each multiprocessor of large cards
+constexpr int kLeastRows = 8;       // of a block; fewer would not pay for its parameters
+constexpr int kSums = 3;            // gain, shift, bias
+constexpr int kSumThreads = 256;
+constexpr int kAddThreads = 1024;
+constexpr int kAddColumns = kWarp;  // of a block that adds chunks up
+constexpr int kAddLanes = kAddThreads / kAddColumns;
 
 struct Layer {
-  int rows, groups, width;
+  int rows, groups, width, rows_of_a_chunk;
   float* values;  // forward: linear -> normalised; backward: the gradient
   const float* normalised;
   const float *bias, *gain, *shift;
   float* inverse_deviation;
   float* output;
+
+  // Of row r of the block's group.
+  __device__ u64 row_of(int r) const { return static_cast<u64>(r) * groups + blockIdx.y; }
+  __device__ u64 first_of(int r) const { return row_of(r) * width; }
 };
 
-__global__ void __launch_bounds__(kForwardThreads) layer_forward(const Layer layer) {
-  const u64 row = static_cast<u64>(blockIdx.x) * kForwardRows + threadIdx.x / kWarp;
-  if (row >= static_cast<u64>(layer.rows) * layer.groups) return;
-  const u64 group = row % layer.groups * layer.width;
-  const float inverse_deviation = layer_forward_row(
-      WarpTeam(), layer.values + row * layer.width, layer.bias + group, layer.gain + group,
-      layer.shift + group, layer.output + row * layer.width, layer.width);
-  if (WarpTeam().leads()) layer.inverse_deviation[row] = inverse_deviation;
+// All threads of a block. Two rooms take turns, so that one wait per sum is enough.
+class BlockTeam {
+ public:
+  static constexpr int kMaxWarps = kLayerThreads / kWarp;
+  using Rooms = float[2][kMaxWarps];
+
+  __device__ explicit BlockTeam(Rooms& rooms) : rooms_(rooms) {}
+  __device__ int lane() const { return static_cast<int>(threadIdx.x); }
+  __device__ int size() const { return static_cast<int>(blockDim.x); }
+  __device__ bool leads() const { return lane() == 0; }
+  __device__ float sum(float value) const {
+    value = warp_sum(value);
+    if (size() == kWarp) return value;
+    float* room = rooms_[turn_];
+    turn_ = 1 - turn_;
+    if (lane() % kWarp == 0) room[lane() / kWarp] = value;
+    __syncthreads();
+    float all = room[0];
+    for (int warp = 1; warp < size() / kWarp; ++warp) all += room[warp];
+    return all;
+  }
+
+ private:
+  Rooms& rooms_;
+  mutable int turn_ = 0;
+};
+
+template <int kOwn>
+__device__ LayerParameters<kOwn> own_parameters(const BlockTeam& team, const Layer& layer,
+                                                u64 first) {
+  LayerParameters<kOwn> parameters;
+  each_own_column<kOwn>(team, layer.width, [&](int own, int column) {
+    parameters.bias[own] = layer.bias == nullptr ? 0.0f : layer.bias[first + column];
+    parameters.gain[own] = layer.gain[first + column];
+    parameters.shift[own] = layer.shift[first + column];
+  });
+  return parameters;
 }
 
-// Block (chunk, group). With sums: scratch[chunk][gain, shift, bias][group][column].
-__global__ void layer_backward(const Layer layer, float* partial_sums) {
-  extern __shared__ float shared[];
-  const WarpTeam team;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int warps = static_cast<int>(blockDim.x) / kWarp;
-  const int width = layer.width;
-  LayerSums sums = {nullptr, nullptr, nullptr};
-  if (partial_sums != nullptr) {
-    sums.gain = shared + static_cast<size_t>(warp) * kSums * width;
-    sums.shift = sums.gain + width;
-    sums.bias = sums.shift + width;
-    for (int i = team.lane(); i < kSums * width; i += kWarp) sums.gain[i] = 0.0f;
-    team.sync();
-  }
-  const int group = static_cast<int>(blockIdx.y);
-  const u64 parameters = static_cast<u64>(group) * width;
-  const int rows_of_a_chunk = (layer.rows + kChunks - 1) / kChunks;
-  const int begin = static_cast<int>(blockIdx.x) * rows_of_a_chunk;
-  const int end = min(begin + rows_of_a_chunk, layer.rows);
-  for (int r = begin + warp; r < end; r += warps) {
-    const u64 row = static_cast<u64>(r) * layer.groups + group;
-    layer_backward_row(team, layer.values + row * width, layer.normalised + row * width,
-                       layer.gain + parameters, layer.shift + parameters,
-                       layer.inverse_deviation[row], width, sums);
-  }
-  if (partial_sums == nullptr) return;
-  __syncthreads();
-  const u64 all = static_cast<u64>(layer.groups) * width;
-  for (int i = static_cast<int>(threadIdx.x); i < kSums * width;
-       i += static_cast<int>(blockDim.x)) {
-    float sum = 0.0f;
-    for (int w = 0; w < warps; ++w) sum += shared[static_cast<size_t>(w) * kSums * width + i];
-    const u64 which = i / width;
-    partial_sums[(blockIdx.x * kSums + which) * all + parameters + i % width] = sum;
+template <int kOwn>
+struct LinearRow {
+  float x[kOwn];
+};
+
+template <int kOwn>
+__device__ void read_row(const BlockTeam& team, const Layer& layer, int r, LinearRow<kOwn>& row) {
+  read_own_columns(team, layer.values + layer.first_of(r), layer.width, row.x);
+}
+
+template <int kOwn>
+__device__ void read_row(const BlockTeam& team, const Layer& layer, int r,
+                         LayerGradientRow<kOwn>& row) {
+  const u64 first = layer.first_of(r);
+  read_own_columns(team, layer.values + first, layer.width, row.gradient);
+  read_own_columns(team, layer.normalised + first, layer.width, row.normalised);
+  row.inverse_deviation = layer.inverse_deviation[layer.row_of(r)];
+}
+
+// Block (chunk, group). The next row is on its way while this one is computed.
+template <int kOwn>
+__global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer layer) {
+  __shared__ BlockTeam::Rooms rooms;
+  const BlockTeam team(rooms);
+  const u64 first = static_cast<u64>(blockIdx.y) * layer.width;
+  const LayerParameters<kOwn> parameters = own_parameters<kOwn>(team, layer, first);
+  const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
+  const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
+  LinearRow<kOwn> next;
+  if (begin < end) read_row(team, layer, begin, next);
+  for (int r = begin; r < end; ++r) {
+    const LinearRow<kOwn> row = next;
+    if (r + 1 < end) read_row(team, layer, r + 1, next);
+    const u64 at = layer.first_of(r);
+    const float inverse_deviation = layer_forward_row(team, parameters, row.x, layer.values + at,
+                                                      layer.output + at, layer.width);
+    if (team.leads()) layer.inverse_deviation[layer.row_of(r)] = inverse_deviation;
   }
 }
 
-// sums[which][i] = sum over chunks of partial[chunk][which][i]; `which` is the block's row.
+// Block (chunk, group). With sums: partial[chunk][gain, shift, bias][group][column].
+template <int kOwn, bool kHasSums>
+__global__ void __launch_bounds__(kLayerThreads) layer_backward(const Layer layer, float* partial) {
+  __shared__ BlockTeam::Rooms rooms;
+  const BlockTeam team(rooms);
+  const u64 first = static_cast<u64>(blockIdx.y) * layer.width;
+  const LayerParameters<kOwn> parameters = own_parameters<kOwn>(team, layer, first);
+  LayerSums<kOwn> sums;
+  const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
+  const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
+  LayerGradientRow<kOwn> next;
+  if (begin < end) read_row(team, layer, begin, next);
+  for (int r = begin; r < end; ++r) {
+    const LayerGradientRow<kOwn> row = next;
+    if (r + 1 < end) read_row(team, layer, r + 1, next);
+    layer_backward_row<kHasSums>(team, parameters, row, layer.values + layer.first_of(r),
+                                 layer.width, sums);
+  }
+  if (!kHasSums) return;
+  const u64 all = static_cast<u64>(layer.groups) * layer.width;
+  partial += blockIdx.x * kSums * all + first;
+  each_own_column<kOwn>(team, layer.width, [&](int own, int column) {
+    partial[column] = sums.gain[own];
+    partial[all + column] = sums.shift[own];
+    partial[2 * all + column] = sums.bias[own];
+  });
+}
+
+// sums[which][i] = sum over chunks of partial[chunk][which][i]; `which` is the block's row. A warp
+// reads kAddColumns columns of every kAddLanes-th chunk.
 struct ChunkSums {
   const float* partial;
   u64 width;
+  int chunks;
   float* sums[kSums];
 };
 
-__global__ void __launch_bounds__(kSumThreads) add_chunks(const ChunkSums chunks) {
-  const u64 i = static_cast<u64>(blockIdx.x) * kSumThreads + threadIdx.x;
-  if (i >= chunks.width) return;
-  const u64 which = blockIdx.y;
-  const u64 distance = gridDim.y * chunks.width;
-  const float* partial = chunks.partial + which * chunks.width + i;
+__global__ void __launch_bounds__(kAddThreads) add_chunks(const __grid_constant__ ChunkSums op) {
+  __shared__ float room[kAddLanes][kAddColumns];
+  const int lane = static_cast<int>(threadIdx.x) / kAddColumns;
+  const int column = static_cast<int>(threadIdx.x) % kAddColumns;
+  const u64 i = static_cast<u64>(blockIdx.x) * kAddColumns + column;
+  const u64 distance = gridDim.y * op.width;
   float sum = 0.0f;
-  for (int chunk = 0; chunk < kChunks; ++chunk) sum += partial[chunk * distance];
-  chunks.sums[which][i] = sum;
+  if (i < op.width) {
+    const float* partial = op.partial + blockIdx.y * op.width + i;
+#pragma unroll 8
+    for (int chunk = lane; chunk < op.chunks; chunk += kAddLanes) sum += partial[chunk * distance];
+  }
+  room[lane][column] = sum;
+  __syncthreads();
+  if (lane != 0 || i >= op.width) return;
+  for (int other = 1; other < kAddLanes; ++other) sum += room[other][column];
+  op.sums[blockIdx.y][i] = sum;
 }
 
 // Block (columns, chunk): partial[chunk][column].
 __global__ void __launch_bounds__(kSumThreads)
-    sum_columns(const float* values, int rows, u64 width, float* partial) {
+    sum_columns(const float* values, int rows, int rows_of_a_chunk, u64 width, float* partial) {
   const u64 i = static_cast<u64>(blockIdx.x) * kSumThreads + threadIdx.x;
   if (i >= width) return;
-  const int rows_of_a_chunk = (rows + kChunks - 1) / kChunks;
   const int begin = static_cast<int>(blockIdx.y) * rows_of_a_chunk;
   const int end = min(begin + rows_of_a_chunk, rows);
   float sum = 0.0f;
+#pragma unroll 8
   for (int r = begin; r < end; ++r) sum += values[r * width + i];
   partial[blockIdx.y * width + i] = sum;
+}
+
+struct Chunks {
+  int count, rows_of_each;
+};
+
+// For `warps` of them per chunk, over all groups.
+Chunks chunks_of(int rows, int warps) {
+  const int most = std::max(kWantedWarps / warps, 1);
+  const int rows_of_each = std::max((rows + most - 1) / most, kLeastRows);
+  return {(rows + rows_of_each - 1) / rows_of_each, rows_of_each};
+}
+
+// As few threads as own a row; none if there is no such block.
+unsigned threads_for(int width, int own) {
+  const unsigned threads = blocks_for(static_cast<u64>(width), own * kWarp) * kWarp;
+  return threads <= kLayerThreads ? threads : 0;
+}
+
+template <class LayerOp>
+Chunks chunks_of(const LayerOp& op) {
+  const unsigned threads = std::max(threads_for(op.width, kOwn), threads_for(op.width, kOwnOfWide));
+  return chunks_of(op.rows, op.groups * std::max(static_cast<int>(threads) / kWarp, 1));
+}
+
+Chunks chunks_of(const ColumnSumOp& op) {
+  const unsigned blocks = blocks_for(static_cast<u64>(op.width), kSumThreads);
+  return chunks_of(op.rows, static_cast<int>(blocks) * (kSumThreads / kWarp));
+}
+
+template <int kOwn>
+cudaError_t launch_backward(const CudaFrame& frame, dim3 grid, unsigned threads, const Layer& layer,
+                            bool has_sums) {
+  return has_sums ? launch_kernel(frame.stream, grid, threads, 0, layer_backward<kOwn, true>, layer,
+                                  frame.scratch)
+                  : launch_kernel(frame.stream, grid, threads, 0, layer_backward<kOwn, false>,
+                                  layer, nullptr);
+}
+
+cudaError_t launch_add_chunks(const CudaFrame& frame, int count, const ChunkSums& sums) {
+  return launch_kernel(frame.stream,
+                       dim3(blocks_for(sums.width, kAddColumns), static_cast<unsigned>(count)),
+                       kAddThreads, 0, add_chunks, sums);
 }
 
 }  // namespace
 
 u64 scratch_floats(const LayerBackwardOp& op) {
   if (!op.bias_gradient.used()) return 0;
-  return static_cast<u64>(kChunks) * kSums * op.groups * op.width;
+  return static_cast<u64>(chunks_of(op).count) * kSums * op.groups * op.width;
 }
 
-u64 scratch_floats(const ColumnSumOp& op) { return static_cast<u64>(kChunks) * op.width; }
+u64 scratch_floats(const ColumnSumOp& op) {
+  return static_cast<u64>(chunks_of(op).count) * op.width;
+}
 
 cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op) {
+  const Chunks chunks = chunks_of(op);
   const Layer layer = {op.rows,
                        op.groups,
                        op.width,
+                       chunks.rows_of_each,
                        frame.floats(op.linear),
                        nullptr,
                        frame.floats(op.bias),
@@ -125,15 +250,22 @@ cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op) {
                        frame.floats(op.shift),
                        frame.floats(op.inverse_deviation),
                        frame.floats(op.output)};
-  const u64 rows = static_cast<u64>(op.rows) * op.groups;
-  return launch_kernel(frame.stream, blocks_for(rows, kForwardRows), kForwardThreads, 0,
-                       layer_forward, layer);
+  const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
+  if (const unsigned threads = threads_for(op.width, kOwn)) {
+    return launch_kernel(frame.stream, grid, threads, 0, layer_forward<kOwn>, layer);
+  }
+  if (const unsigned threads = threads_for(op.width, kOwnOfWide)) {
+    return launch_kernel(frame.stream, grid, threads, 0, layer_forward<kOwnOfWide>, layer);
+  }
+  return cudaErrorInvalidValue;
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {
+  const Chunks chunks = chunks_of(op);
   const Layer layer = {op.rows,
                        op.groups,
                        op.width,
+                       chunks.rows_of_each,
                        frame.floats(op.gradient),
                        frame.floats(op.normalised),
                        nullptr,
@@ -142,32 +274,32 @@ cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {
                        frame.floats(op.inverse_deviation),
                        nullptr};
   const bool has_sums = op.bias_gradient.used();
-  const size_t bytes_of_a_warp = has_sums ? kSums * op.width * sizeof(float) : 0;
-  int warps = kMaxWarps;
-  while (warps > 1 && warps * bytes_of_a_warp > kSharedGoal) warps /= 2;
-  const dim3 grid(kChunks, static_cast<unsigned>(op.groups));
-  const cudaError_t code = launch_kernel(frame.stream, grid, static_cast<unsigned>(warps * kWarp),
-                                         static_cast<size_t>(warps) * bytes_of_a_warp,
-                                         layer_backward, layer, has_sums ? frame.scratch : nullptr);
+  const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
+  cudaError_t code = cudaErrorInvalidValue;
+  if (const unsigned threads = threads_for(op.width, kOwn)) {
+    code = launch_backward<kOwn>(frame, grid, threads, layer, has_sums);
+  } else if (const unsigned wide = threads_for(op.width, kOwnOfWide)) {
+    code = launch_backward<kOwnOfWide>(frame, grid, wide, layer, has_sums);
+  }
   if (code != cudaSuccess || !has_sums) return code;
-  const u64 width = static_cast<u64>(op.groups) * op.width;
-  const ChunkSums chunks = {frame.scratch,
-                            width,
+  return launch_add_chunks(frame, kSums,
+                           {frame.scratch,
+                            static_cast<u64>(op.groups) * op.width,
+                            chunks.count,
                             {frame.floats(op.gain_gradient), frame.floats(op.shift_gradient),
-                             frame.floats(op.bias_gradient)}};
-  return launch_kernel(frame.stream, dim3(blocks_for(width, kSumThreads), kSums), kSumThreads, 0,
-                       add_chunks, chunks);
+                             frame.floats(op.bias_gradient)}});
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ColumnSumOp& op) {
   const u64 width = static_cast<u64>(op.width);
-  const unsigned blocks = blocks_for(width, kSumThreads);
-  const cudaError_t code =
-      launch_kernel(frame.stream, dim3(blocks, kChunks), kSumThreads, 0, sum_columns,
-                    frame.floats(op.values), op.rows, width, frame.scratch);
+  const Chunks chunks = chunks_of(op);
+  const cudaError_t code = launch_kernel(
+      frame.stream, dim3(blocks_for(width, kSumThreads), static_cast<unsigned>(chunks.count)),
+      kSumThreads, 0, sum_columns, frame.floats(op.values), op.rows, chunks.rows_of_each, width,
+      frame.scratch);
   if (code != cudaSuccess) return code;
-  const ChunkSums chunks = {frame.scratch, width, {frame.floats(op.sums), nullptr, nullptr}};
-  return launch_kernel(frame.stream, dim3(blocks, 1), kSumThreads, 0, add_chunks, chunks);
+  return launch_add_chunks(
+      frame, 1, {frame.scratch, width, chunks.count, {frame.floats(op.sums), nullptr, nullptr}});
 }
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 
 #include <cuda_runtime.h>
 
+#include "cublaslt_library.cuh"
 #include "program_launch.h"
 
 namespace millrace {
@@ -18,6 +19,7 @@ struct CudaFrame {
   const Arguments* arguments;  // on the device
   float* scratch;
   Precision precision;
+  CublasLt* library;  // for matrix products; null: our own kernel
 
   float* floats(Operand operand) const { return at<float>(operand); }
   const int* integers(Operand operand) const { return at<int>(operand); }

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-constexpr int kParts = 512;
+constexpr int kParts = 1024;  // also the threads of the block that adds them up
 constexpr int kPartThreads = 128;
 constexpr int kPartWarps = kPartThreads / kWarp;
 

@@ -1,5 +1,7 @@
 // Categorical critics: a warp computes one row of one group, softmax, loss and gradient in one
-// pass over the atoms, which it keeps in shared memory.
+// pass over the atoms, which its lanes keep in registers (of few atoms; more go to local memory).
+#include <type_traits>
+
 #include "c51_body.h"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
@@ -28,11 +30,12 @@ __device__ float* warp_memory(int floats) {
   return shared + static_cast<size_t>(threadIdx.x / kWarp) * floats;
 }
 
+template <int kOwn>
 __global__ void __launch_bounds__(kPartThreads)
     project_targets(const Arguments* arguments, const Values values, const Projection projection) {
   const WarpTeam team;
   const int atoms = values.support.atoms;
-  float* probabilities = warp_memory(atoms);
+  float* room = warp_memory(2 * atoms);
   const float alpha = mr_exp(*projection.log_alpha);
   for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
     const int r = at / values.groups, group = at % values.groups;
@@ -47,29 +50,30 @@ __global__ void __launch_bounds__(kPartThreads)
     const float moved =
         reward - discount * alpha * projection.log_probability[r] + (reward - reward);
     const u64 first = static_cast<u64>(at) * atoms;
-    softmax_row(team, values.logits + first, values.bias + group * atoms, probabilities, atoms);
-    project_row(team, values.support, probabilities, moved, discount, values.out + first);
+    const Softmax<kOwn> softmax =
+        softmax_row<kOwn>(team, values.logits + first, values.bias + group * atoms, atoms);
+    project_row(team, values.support, softmax.probabilities, moved, discount, room,
+                values.out + first);
   }
 }
 
 // parts: kParts each of loss, value sum, value maximum, negated value minimum.
+template <int kOwn>
 __global__ void __launch_bounds__(kPartThreads)
     critic_losses(const Values values, const float* target, float* parts) {
   __shared__ float room[kPartWarps];
   __shared__ float extremes[2][kPartWarps];
   const WarpTeam team;
   const int atoms = values.support.atoms;
-  float* probabilities = warp_memory(atoms);
   const float share = 1.0f / static_cast<float>(values.rows);
   float loss = 0.0f, value_sum = 0.0f;
   float top = values.support.v_min, bottom = -values.support.v_max;
   for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
     const float* bias = values.bias + at % values.groups * atoms;
     const u64 first = static_cast<u64>(at) * atoms;
-    const Softmax softmax = softmax_row(team, values.logits + first, bias, probabilities, atoms);
-    loss += cross_entropy_row(team, values.logits + first, bias, target + first, probabilities,
-                              softmax, share, values.out + first, atoms);
-    const float value = expected_value_row(team, values.support, probabilities);
+    const Softmax<kOwn> softmax = softmax_row<kOwn>(team, values.logits + first, bias, atoms);
+    loss += cross_entropy_row(team, softmax, target + first, share, values.out + first, atoms);
+    const float value = expected_value_row(team, values.support, softmax.probabilities);
     value_sum += value;
     top = mr_max(value, top);
     bottom = mr_max(-value, bottom);
@@ -122,20 +126,22 @@ __global__ void __launch_bounds__(kParts)
 }
 
 // parts: kParts each of value sum, sum of log pi.
+template <int kOwn>
 __global__ void __launch_bounds__(kPartThreads)
     actor_losses(const Values values, const float* log_probability, float* parts) {
   __shared__ float room[kPartWarps];
   const WarpTeam team;
   const int atoms = values.support.atoms;
-  float* probabilities = warp_memory(atoms);
   const float share = 1.0f / static_cast<float>(values.rows) / static_cast<float>(values.groups);
   float value_sum = 0.0f, log_probability_sum = 0.0f;
   for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
     const int r = at / values.groups, group = at % values.groups;
     const u64 first = static_cast<u64>(at) * atoms;
-    softmax_row(team, values.logits + first, values.bias + group * atoms, probabilities, atoms);
-    const float value = expected_value_row(team, values.support, probabilities);
-    value_gradient_row(team, values.support, probabilities, value, share, values.out + first);
+    const Softmax<kOwn> softmax =
+        softmax_row<kOwn>(team, values.logits + first, values.bias + group * atoms, atoms);
+    const float value = expected_value_row(team, values.support, softmax.probabilities);
+    value_gradient_row(team, values.support, softmax.probabilities, value, share,
+                       values.out + first);
     value_sum += value;
     if (group == 0) log_probability_sum += log_probability[r];
   }
@@ -164,8 +170,13 @@ Values values_of(const CudaFrame& frame, const AnyOp& op, Operand out) {
           frame.floats(out)};
 }
 
-size_t shared_bytes(const Support& support) {
-  return static_cast<size_t>(kPartWarps) * support.atoms * sizeof(float);
+// Calls launch with the smallest of our numbers of atoms per lane that holds the support.
+template <class Launch>
+cudaError_t launch_for(const Support& support, const Launch& launch) {
+  if (support.atoms <= 4 * kWarp) return launch(std::integral_constant<int, 4>());
+  if (support.atoms <= 16 * kWarp) return launch(std::integral_constant<int, 16>());
+  if (support.atoms <= 128 * kWarp) return launch(std::integral_constant<int, 128>());
+  return cudaErrorInvalidValue;
 }
 
 }  // namespace
@@ -182,15 +193,21 @@ cudaError_t launch_op(const CudaFrame& frame, const ProjectTargetOp& op) {
                                  op.gamma,
                                  frame.floats(op.log_probability),
                                  frame.floats(op.log_alpha)};
-  return launch_kernel(frame.stream, kParts, kPartThreads, shared_bytes(op.support),
-                       project_targets, frame.arguments, values_of(frame, op, op.target),
-                       projection);
+  const size_t shared_bytes =
+      static_cast<size_t>(kPartWarps) * 2 * static_cast<size_t>(op.support.atoms) * sizeof(float);
+  return launch_for(op.support, [&](auto own) {
+    return launch_kernel(frame.stream, kParts, kPartThreads, shared_bytes,
+                         project_targets<decltype(own)::value>, frame.arguments,
+                         values_of(frame, op, op.target), projection);
+  });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op) {
-  const cudaError_t code = launch_kernel(
-      frame.stream, kParts, kPartThreads, shared_bytes(op.support), critic_losses,
-      values_of(frame, op, op.logits_gradient), frame.floats(op.target), frame.scratch);
+  const cudaError_t code = launch_for(op.support, [&](auto own) {
+    return launch_kernel(frame.stream, kParts, kPartThreads, 0, critic_losses<decltype(own)::value>,
+                         values_of(frame, op, op.logits_gradient), frame.floats(op.target),
+                         frame.scratch);
+  });
   if (code != cudaSuccess) return code;
   const float share = 1.0f / static_cast<float>(op.rows);
   const CriticScalars scalars = {frame.floats(op.loss), frame.floats(op.value_mean),
@@ -200,9 +217,11 @@ cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ActorLossOp& op) {
-  const cudaError_t code = launch_kernel(
-      frame.stream, kParts, kPartThreads, shared_bytes(op.support), actor_losses,
-      values_of(frame, op, op.logits_gradient), frame.floats(op.log_probability), frame.scratch);
+  const cudaError_t code = launch_for(op.support, [&](auto own) {
+    return launch_kernel(frame.stream, kParts, kPartThreads, 0, actor_losses<decltype(own)::value>,
+                         values_of(frame, op, op.logits_gradient), frame.floats(op.log_probability),
+                         frame.scratch);
+  });
   if (code != cudaSuccess) return code;
   const float share = 1.0f / static_cast<float>(op.rows);
   return launch_kernel(frame.stream, 1, kParts, 0, finish_actor_loss, frame.scratch, share,

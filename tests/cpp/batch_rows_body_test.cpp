@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lane_team.h"
 
 namespace millrace {
@@ -25,6 +27,20 @@ TEST(BatchRowsBody, MirrorsThenNormalises) {
     EXPECT_EQ(unpack(false, plain), (std::vector<float>{1, 2, 4}));
     EXPECT_EQ(unpack(false, all), (std::vector<float>{0, 2, 1}));
     EXPECT_EQ(unpack(true, all), (std::vector<float>{30, -2, -2}));
+  }
+}
+
+TEST(BatchRowsBody, ReachesTheEndOfALongRow) {
+  constexpr int kWidth = 11;  // more than one lane or two read at once, and no multiple of it
+  std::vector<float> row(kWidth), target(kWidth);
+  for (int i = 0; i < kWidth; ++i) row[static_cast<size_t>(i)] = static_cast<float>(i + 1);
+  const UnpackMaps plain = {nullptr, nullptr, nullptr, nullptr};
+  for (const int lanes : {1, 2, 8}) {
+    std::fill(target.begin(), target.end(), 0.0f);
+    run_team(lanes, [&](const LaneTeam& team) {
+      unpack_row(team, row.data(), false, plain, target.data(), kWidth);
+    });
+    EXPECT_EQ(target, row) << lanes;
   }
 }
 

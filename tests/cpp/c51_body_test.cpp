@@ -29,6 +29,21 @@ std::vector<float> distribution(int atoms) {
   return values;
 }
 
+constexpr int kMostAtoms = 101;
+
+// By `lanes` threads, from a room that holds garbage.
+std::vector<float> project(int lanes, const Support& support, const std::vector<float>& from,
+                           float reward, float discount) {
+  std::vector<float> found(from.size()), room(2 * from.size(), NAN);
+  run_team(lanes, [&](const LaneTeam& team) {
+    float own[kMostAtoms];
+    each_own_column<kMostAtoms>(team, support.atoms,
+                                [&](int at, int i) { own[at] = from[static_cast<size_t>(i)]; });
+    project_row(team, support, own, reward, discount, room.data(), found.data());
+  });
+  return found;
+}
+
 // On atoms, between them, far beyond both ends, and everything on one place.
 TEST(C51Body, ProjectionHasTheBitsOfTheCpus) {
   for (const int atoms : {2, 11, 101}) {
@@ -36,13 +51,11 @@ TEST(C51Body, ProjectionHasTheBitsOfTheCpus) {
     const std::vector<float> probabilities = distribution(atoms);
     for (const float reward : {0.0f, 0.37f, -3.0f, 19.99f, 20.0f, 21.0f, -500.0f, 1e30f}) {
       for (const float discount : {0.0f, 0.5f, 0.97f, 1.0f}) {
-        std::vector<float> expected(static_cast<size_t>(atoms)), found(expected);
+        std::vector<float> expected(static_cast<size_t>(atoms));
         project_distribution(support, probabilities.data(), reward, discount, expected.data());
         for (const int lanes : {1, 5}) {
-          run_team(lanes, [&](const LaneTeam& team) {
-            project_row(team, support, probabilities.data(), reward, discount, found.data());
-          });
-          ASSERT_EQ(found, expected) << atoms << " " << reward << " " << discount << " " << lanes;
+          ASSERT_EQ(project(lanes, support, probabilities, reward, discount), expected)
+              << atoms << " " << reward << " " << discount << " " << lanes;
         }
       }
     }
@@ -52,11 +65,11 @@ TEST(C51Body, ProjectionHasTheBitsOfTheCpus) {
 TEST(C51Body, AProjectionOfWhatIsNotANumberShowsIt) {
   const Support support{11, -20, 20};
   const std::vector<float> probabilities = distribution(11);
-  std::vector<float> expected(11), found(11);
+  std::vector<float> expected(11);
   for (const bool is_reward : {true, false}) {
     const float reward = is_reward ? NAN : 1.0f, discount = is_reward ? 1.0f : NAN;
     project_distribution(support, probabilities.data(), reward, discount, expected.data());
-    project_row(SoloTeam(), support, probabilities.data(), reward, discount, found.data());
+    const std::vector<float> found = project(1, support, probabilities, reward, discount);
     for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_EQ(std::isnan(found[i]), std::isnan(expected[i])) << i;
       if (std::isnan(found[i])) continue;
@@ -89,15 +102,14 @@ TEST(C51Body, CrossEntropyAndItsGradientAreTheCpus) {
     std::copy(target.begin(), target.end(), workspace.floats(op.target));
     execute(op, CpuFrame{workspace, Arguments{}});
     for (const int lanes : {1, 7, 32}) {
-      std::vector<float> probabilities(count), gradient(count);
+      std::vector<float> gradient(count);
       float loss = 0, value = 0;
       run_team(lanes, [&](const LaneTeam& team) {
-        const Softmax softmax =
-            softmax_row(team, logits.data(), bias.data(), probabilities.data(), atoms);
+        const Softmax<kMostAtoms> row =
+            softmax_row<kMostAtoms>(team, logits.data(), bias.data(), atoms);
         const float row_loss =
-            cross_entropy_row(team, logits.data(), bias.data(), target.data(), probabilities.data(),
-                              softmax, 1.0f, gradient.data(), atoms);
-        const float row_value = expected_value_row(team, op.support, probabilities.data());
+            cross_entropy_row(team, row, target.data(), 1.0f, gradient.data(), atoms);
+        const float row_value = expected_value_row(team, op.support, row.probabilities);
         if (team.leads()) {
           loss = row_loss;
           value = row_value;
@@ -130,11 +142,11 @@ TEST(C51Body, TheGradientOfTheExpectedValueIsTheCpus) {
   std::copy(logits.begin(), logits.end(), workspace.floats(op.logits));
   std::copy(bias.begin(), bias.end(), workspace.floats(op.bias));
   execute(op, CpuFrame{workspace, Arguments{}});
-  std::vector<float> probabilities(kAtoms), gradient(kAtoms);
+  std::vector<float> gradient(kAtoms);
   run_team(8, [&](const LaneTeam& team) {
-    softmax_row(team, logits.data(), bias.data(), probabilities.data(), kAtoms);
-    const float value = expected_value_row(team, op.support, probabilities.data());
-    value_gradient_row(team, op.support, probabilities.data(), value, 1.0f, gradient.data());
+    const Softmax<kAtoms> row = softmax_row<kAtoms>(team, logits.data(), bias.data(), kAtoms);
+    const float value = expected_value_row(team, op.support, row.probabilities);
+    value_gradient_row(team, op.support, row.probabilities, value, 1.0f, gradient.data());
   });
   for (size_t i = 0; i < kAtoms; ++i) {
     ASSERT_NEAR(gradient[i], workspace.floats(op.logits_gradient)[i], 2e-6f) << i;

@@ -12,6 +12,19 @@ namespace {
 
 constexpr int kRows = 3, kWidth = 37;
 
+LayerParameters<kWidth> own_parameters(const LaneTeam& team, const std::vector<float>& bias,
+                                       const std::vector<float>& gain,
+                                       const std::vector<float>& shift) {
+  LayerParameters<kWidth> parameters{};
+  each_own_column<kWidth>(team, kWidth, [&](int own, int column) {
+    const size_t at = static_cast<size_t>(column);
+    parameters.bias[own] = bias[at];
+    parameters.gain[own] = gain[at];
+    parameters.shift[own] = shift[at];
+  });
+  return parameters;
+}
+
 std::vector<float> normals(u32 which, int count) {
   std::vector<float> values(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
@@ -56,12 +69,14 @@ TEST(DenseLayerBody, ForwardRowsAreTheCpus) {
   set(workspace, op.shift, shift);
   execute(op, CpuFrame{workspace, Arguments{}});
   for (const int lanes : {1, 4, 32}) {
-    std::vector<float> x = linear, output(x.size()), inverse_deviation(kRows);
+    std::vector<float> x(linear.size()), output(x.size()), inverse_deviation(kRows);
     run_team(lanes, [&](const LaneTeam& team) {
+      const LayerParameters<kWidth> parameters = own_parameters(team, bias, gain, shift);
       for (size_t r = 0; r < kRows; ++r) {
-        const float inverse =
-            layer_forward_row(team, x.data() + r * kWidth, bias.data(), gain.data(), shift.data(),
-                              output.data() + r * kWidth, kWidth);
+        float own[kWidth];
+        read_own_columns(team, linear.data() + r * kWidth, kWidth, own);
+        const float inverse = layer_forward_row(team, parameters, own, x.data() + r * kWidth,
+                                                output.data() + r * kWidth, kWidth);
         if (team.leads()) inverse_deviation[r] = inverse;
       }
     });
@@ -96,23 +111,32 @@ TEST(DenseLayerBody, BackwardRowsAndTheirSumsAreTheCpus) {
   set(workspace, op.shift, shift);
   execute(op, CpuFrame{workspace, Arguments{}});
   for (const int lanes : {1, 4, 32}) {
-    for (const bool has_sums : {true, false}) {
-      std::vector<float> gradient = before;
-      std::vector<float> gains(kWidth), shifts(kWidth), biases(kWidth);
-      LayerSums sums = {nullptr, nullptr, nullptr};
-      if (has_sums) sums = {gains.data(), shifts.data(), biases.data()};
-      run_team(lanes, [&](const LaneTeam& team) {
-        for (size_t r = 0; r < kRows; ++r) {
-          layer_backward_row(team, gradient.data() + r * kWidth, normalised.data() + r * kWidth,
-                             gain.data(), shift.data(), inverse_deviation[r], kWidth, sums);
-        }
+    std::vector<float> gradient(before.size()), without_sums(before.size());
+    std::vector<float> gains(kWidth), shifts(kWidth), biases(kWidth);
+    run_team(lanes, [&](const LaneTeam& team) {
+      const LayerParameters<kWidth> parameters = own_parameters(team, gain, gain, shift);
+      LayerSums<kWidth> sums, untouched;
+      for (size_t r = 0; r < kRows; ++r) {
+        LayerGradientRow<kWidth> row;
+        read_own_columns(team, before.data() + r * kWidth, kWidth, row.gradient);
+        read_own_columns(team, normalised.data() + r * kWidth, kWidth, row.normalised);
+        row.inverse_deviation = inverse_deviation[r];
+        layer_backward_row<true>(team, parameters, row, gradient.data() + r * kWidth, kWidth, sums);
+        layer_backward_row<false>(team, parameters, row, without_sums.data() + r * kWidth, kWidth,
+                                  untouched);
+      }
+      each_own_column<kWidth>(team, kWidth, [&](int own, int column) {
+        const size_t at = static_cast<size_t>(column);
+        gains[at] = sums.gain[own];
+        shifts[at] = sums.shift[own];
+        biases[at] = sums.bias[own];
       });
-      expect_near(workspace.floats(op.gradient), gradient, "gradient");
-      if (!has_sums) continue;
-      expect_near(workspace.floats(op.gain_gradient), gains, "gain");
-      expect_near(workspace.floats(op.shift_gradient), shifts, "shift");
-      expect_near(workspace.floats(op.bias_gradient), biases, "bias");
-    }
+    });
+    expect_near(workspace.floats(op.gradient), gradient, "gradient");
+    expect_near(workspace.floats(op.gradient), without_sums, "gradient without sums");
+    expect_near(workspace.floats(op.gain_gradient), gains, "gain");
+    expect_near(workspace.floats(op.shift_gradient), shifts, "shift");
+    expect_near(workspace.floats(op.bias_gradient), biases, "bias");
   }
 }
 

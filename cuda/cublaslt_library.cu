@@ -1,0 +1,235 @@
+#include <dlfcn.h>
+#include <library_types.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cublaslt_library.cuh"
+
+namespace millrace {
+
+// The library's interface as far as it is used here. Its objects are pointers, its enumerations
+// integers, and all functions return a status that is zero for success.
+constexpr int kSuccess = 0;
+constexpr int kInvalidValue = 7, kArchitectureMismatch = 8, kNotSupported = 15;
+constexpr int kComputeFp32 = 68, kComputeBf16 = 75, kComputeTf32 = 77;
+constexpr int kDescriptionTransposeA = 3, kDescriptionTransposeB = 4;
+constexpr int kLayoutBatchCount = 5, kLayoutBatchDistance = 6;
+constexpr int kPreferenceWorkspaceBytes = 1, kPreferenceReductionSchemes = 3;
+constexpr int kPreferenceAlignmentA = 5;  // then B, C, D
+constexpr int kMatrices = 4;
+constexpr uint32_t kReductionInComputeType = 2;  // partial sums in the workspace, added in order
+
+struct Algorithm {
+  uint64_t opaque[8];
+};
+
+struct Heuristic {
+  Algorithm algorithm;
+  size_t workspace_bytes;
+  int status;
+  float waves;
+  int reserved[4];
+};
+
+struct CublasLtApi {
+  int (*create)(void** handle);
+  int (*destroy)(void* handle);
+  int (*create_description)(void** description, int compute_type, int scale_type);
+  int (*destroy_description)(void* description);
+  int (*set_description)(void* description, int attribute, const void* value, size_t bytes);
+  int (*create_layout)(void** layout, int type, uint64_t rows, uint64_t columns, int64_t stride);
+  int (*destroy_layout)(void* layout);
+  int (*set_layout)(void* layout, int attribute, const void* value, size_t bytes);
+  int (*create_preference)(void** preference);
+  int (*destroy_preference)(void* preference);
+  int (*set_preference)(void* preference, int attribute, const void* value, size_t bytes);
+  int (*find_algorithms)(void* handle, void* description, void* a, void* b, void* c, void* d,
+                         void* preference, int wanted, Heuristic* found, int* count);
+  int (*multiply)(void* handle, void* description, const void* alpha, const void* a, void* a_layout,
+                  const void* b, void* b_layout, const void* beta, const void* c, void* c_layout,
+                  void* d, void* d_layout, const Algorithm* algorithm, void* workspace,
+                  size_t workspace_bytes, cudaStream_t stream);
+};
+
+namespace {
+
+// Where the loader looks, and where toolkits put it without telling the loader.
+void* open_library() {
+  for (const char* path : {"libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13",
+                           "/usr/local/cuda/targets/x86_64-linux/lib/libcublasLt.so.13",
+                           "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so.12",
+                           "/usr/local/cuda/targets/x86_64-linux/lib/libcublasLt.so.12"}) {
+    if (void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
+
+template <class Function>
+bool find(void* library, const char* name, Function** function) {
+  *function = reinterpret_cast<Function*>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+// Null where a function is missing.
+const CublasLtApi* load() {
+  static CublasLtApi api;
+  void* library = open_library();
+  const bool is_whole =
+      library != nullptr && find(library, "cublasLtCreate", &api.create) &&
+      find(library, "cublasLtDestroy", &api.destroy) &&
+      find(library, "cublasLtMatmulDescCreate", &api.create_description) &&
+      find(library, "cublasLtMatmulDescDestroy", &api.destroy_description) &&
+      find(library, "cublasLtMatmulDescSetAttribute", &api.set_description) &&
+      find(library, "cublasLtMatrixLayoutCreate", &api.create_layout) &&
+      find(library, "cublasLtMatrixLayoutDestroy", &api.destroy_layout) &&
+      find(library, "cublasLtMatrixLayoutSetAttribute", &api.set_layout) &&
+      find(library, "cublasLtMatmulPreferenceCreate", &api.create_preference) &&
+      find(library, "cublasLtMatmulPreferenceDestroy", &api.destroy_preference) &&
+      find(library, "cublasLtMatmulPreferenceSetAttribute", &api.set_preference) &&
+      find(library, "cublasLtMatmulAlgoGetHeuristic", &api.find_algorithms) &&
+      find(library, "cublasLtMatmul", &api.multiply);
+  return is_whole ? &api : nullptr;
+}
+
+// While it lives, this thread's captures stand what plans may do: allocate and load.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then what it was before
+};
+
+int compute_type_of(Precision precision) {
+  return precision == Precision::kFp32   ? kComputeFp32
+         : precision == Precision::kTf32 ? kComputeTf32
+                                         : kComputeBf16;
+}
+
+// Whether the library would not have it, as against: tried and failed.
+bool is_refusal(int status) {
+  return status == kInvalidValue || status == kArchitectureMismatch || status == kNotSupported;
+}
+
+// Of an address, in bytes, as far as algorithms care.
+uint32_t alignment_of(const void* address) {
+  constexpr uintptr_t kMost = 256;
+  const uintptr_t bits = reinterpret_cast<uintptr_t>(address) | kMost;
+  return static_cast<uint32_t>(bits & (~bits + 1));
+}
+
+}  // namespace
+
+// The library reads matrices column by column, so it sees ours transposed: it multiplies b' a' to
+// c', its first matrix is our b.
+struct ProductPlan {
+  const CublasLtApi& api;
+  void *description = nullptr, *first = nullptr, *second = nullptr, *result = nullptr;
+  Heuristic choice{};
+
+  explicit ProductPlan(const CublasLtApi& api) : api(api) {}
+  ~ProductPlan() {
+    if (description != nullptr) api.destroy_description(description);
+    for (void* layout : {first, second, result}) {
+      if (layout != nullptr) api.destroy_layout(layout);
+    }
+  }
+  ProductPlan(const ProductPlan&) = delete;
+  ProductPlan& operator=(const ProductPlan&) = delete;
+
+  bool lay_out(void** layout, int rows, int columns, int stride, u64 distance, int count) const {
+    const int64_t elements = static_cast<int64_t>(distance);
+    return api.create_layout(layout, CUDA_R_32F, static_cast<uint64_t>(columns),
+                             static_cast<uint64_t>(rows), stride) == kSuccess &&
+           api.set_layout(*layout, kLayoutBatchCount, &count, sizeof(count)) == kSuccess &&
+           api.set_layout(*layout, kLayoutBatchDistance, &elements, sizeof(elements)) == kSuccess;
+  }
+
+  bool describe(const GemmOp& op, Precision precision) {
+    const int transpose_first = op.transpose_b ? 1 : 0, transpose_second = op.transpose_a ? 1 : 0;
+    const int a_rows = op.transpose_a ? op.k : op.m, a_columns = op.transpose_a ? op.m : op.k;
+    const int b_rows = op.transpose_b ? op.n : op.k, b_columns = op.transpose_b ? op.k : op.n;
+    return api.create_description(&description, compute_type_of(precision), CUDA_R_32F) ==
+               kSuccess &&
+           api.set_description(description, kDescriptionTransposeA, &transpose_first,
+                               sizeof(transpose_first)) == kSuccess &&
+           api.set_description(description, kDescriptionTransposeB, &transpose_second,
+                               sizeof(transpose_second)) == kSuccess &&
+           lay_out(&first, b_rows, b_columns, op.b_stride, op.b_distance, op.count) &&
+           lay_out(&second, a_rows, a_columns, op.a_stride, op.a_distance, op.count) &&
+           lay_out(&result, op.m, op.n, op.c_stride, op.c_distance, op.count);
+  }
+
+  bool choose(void* handle, const uint32_t (&alignments)[kMatrices]) {
+    void* preference = nullptr;
+    if (api.create_preference(&preference) != kSuccess) return false;
+    const uint64_t workspace_bytes = CublasLt::kWorkspaceBytes;
+    bool is_set =
+        api.set_preference(preference, kPreferenceWorkspaceBytes, &workspace_bytes,
+                           sizeof(workspace_bytes)) == kSuccess &&
+        api.set_preference(preference, kPreferenceReductionSchemes, &kReductionInComputeType,
+                           sizeof(kReductionInComputeType)) == kSuccess;
+    for (int i = 0; i < kMatrices; ++i) {
+      is_set = is_set && api.set_preference(preference, kPreferenceAlignmentA + i, &alignments[i],
+                                            sizeof(alignments[i])) == kSuccess;
+    }
+    int count = 0;
+    const bool is_found =
+        is_set && api.find_algorithms(handle, description, first, second, result, result,
+                                      preference, 1, &choice, &count) == kSuccess;
+    api.destroy_preference(preference);
+    return is_found && count == 1 && choice.status == kSuccess;
+  }
+};
+
+std::unique_ptr<CublasLt> CublasLt::open() {
+  static const CublasLtApi* const api = load();
+  if (api == nullptr) return nullptr;
+  const RelaxedCapture relaxed;
+  void* handle = nullptr;
+  if (api->create(&handle) != kSuccess) return nullptr;
+  return std::make_unique<CublasLt>(*api, handle);
+}
+
+CublasLt::CublasLt(const CublasLtApi& api, void* handle) : api_(api), handle_(handle) {}
+
+CublasLt::~CublasLt() {
+  plans_.clear();
+  api_.destroy(handle_);
+}
+
+cudaError_t CublasLt::multiply(cudaStream_t stream, const GemmOp& op, Precision precision,
+                               const float* a, const float* b, float* c, void* workspace) {
+  const uint32_t alignments[kMatrices] = {alignment_of(b), alignment_of(a), alignment_of(c),
+                                          alignment_of(c)};
+  const auto word = [](auto value) { return static_cast<u64>(value); };
+  Key key = {word(precision),   word(op.transpose_a), word(op.transpose_b), word(op.m),
+             word(op.n),        word(op.k),           word(op.count),       word(op.a_stride),
+             word(op.b_stride), word(op.c_stride),    op.a_distance,        op.b_distance,
+             op.c_distance,     alignments[0],        alignments[1],        alignments[2]};
+  auto place = plans_.find(key);
+  std::unique_ptr<RelaxedCapture> relaxed;  // also for the first launch: it loads the kernel
+  if (place == plans_.end()) {
+    relaxed = std::make_unique<RelaxedCapture>();
+    auto plan = std::make_unique<ProductPlan>(api_);
+    if (!plan->describe(op, precision) || !plan->choose(handle_, alignments)) plan = nullptr;
+    place = plans_.emplace(std::move(key), std::move(plan)).first;
+  }
+  const ProductPlan* plan = place->second.get();
+  if (plan == nullptr) return cudaErrorNotSupported;
+  const float one = 1.0f, zero = 0.0f;
+  const int status = api_.multiply(handle_, plan->description, &one, b, plan->first, a,
+                                   plan->second, &zero, c, plan->result, c, plan->result,
+                                   &plan->choice.algorithm, workspace, kWorkspaceBytes, stream);
+  if (is_refusal(status)) {
+    place->second = nullptr;
+    return cudaErrorNotSupported;
+  }
+  return status == kSuccess ? cudaSuccess : cudaErrorUnknown;
+}
+
+}  // namespace millrace

@@ -1,0 +1,48 @@
+// CublasLt: matrix products of the vendor's library, opened when it is first wanted, so that the
+// plug-in also loads on machines without it. One object per stream, used by the stream's thread;
+// the library itself stays open until the process ends.
+//
+// Each shape has a plan, made at its first use and kept: layouts, and the algorithm that the
+// library's heuristic names first. It is never timed, so that a machine always chooses the same
+// one, and algorithms that add partial sums in an order of their own are not asked for: a product
+// has the same bits in every run. Making a plan may allocate and load kernels, also in a capture.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "program_launch.h"
+
+namespace millrace {
+
+struct CublasLtApi;
+struct ProductPlan;
+
+class CublasLt {
+ public:
+  static constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what its guide wants on Hopper
+
+  // Null where the library is not found or cannot be used.
+  static std::unique_ptr<CublasLt> open();
+  CublasLt(const CublasLtApi& api, void* handle);
+  ~CublasLt();
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+
+  // Enqueues c = op(a) op(b) for every product of the op; `workspace` has kWorkspaceBytes.
+  // cudaErrorNotSupported, with nothing enqueued: the library has no algorithm for this shape.
+  cudaError_t multiply(cudaStream_t stream, const GemmOp& op, Precision precision, const float* a,
+                       const float* b, float* c, void* workspace);
+
+ private:
+  using Key = std::vector<u64>;
+
+  const CublasLtApi& api_;
+  void* const handle_;
+  std::map<Key, std::unique_ptr<ProductPlan>> plans_;  // null: no algorithm
+};
+
+}  // namespace millrace

@@ -59,7 +59,7 @@ uint64_t Backend::memory_free_bytes() {
   return bytes;
 }
 
-DeviceFacts Backend::facts() {
+DeviceFacts Backend::facts() const {
   DeviceFacts facts{};
   check(api_.device_facts(device_, &facts), "asking what the device is");
   return facts;

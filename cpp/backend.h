@@ -24,7 +24,7 @@ struct UpdateLaunch;   // update_launch.h
 struct ProgramLaunch;  // program_launch.h
 class Program;
 
-constexpr uint32_t kBackendApiVersion = 5;
+constexpr uint32_t kBackendApiVersion = 6;
 
 // All four are static texts or codes of the device's own library.
 struct BackendError {
@@ -42,6 +42,8 @@ struct DeviceFacts {
   int driver_version, runtime_version;
   int is_profiled;  // a profiler is loaded into this process
   int is_shared;    // contexts of several processes run on the device together
+  // Who computes matrix products, and if not the vendor's library, why; a static text.
+  const char* products;
 };
 
 // Memory of the device that was not asked for through this table, beside the total.
@@ -143,7 +145,7 @@ class Backend {
   void* device() const { return device_; }
   bool is_host_memory() const { return api_.is_host_memory != 0; }
   uint64_t memory_free_bytes();
-  DeviceFacts facts();
+  DeviceFacts facts() const;
   MemoryCensus memory_census();
   // Counts the blocks of memory of this device that Memory allocated, tried to or freed; the site
   // is the last one's. A graph holds addresses: whoever replays one compares.

@@ -45,6 +45,7 @@ void forget_error(void* device) { static_cast<CpuDevice*>(device)->failed_code =
 
 int device_facts(void*, DeviceFacts* facts) {
   *facts = {};
+  facts->products = "OpenBLAS";
   return 0;
 }
 

@@ -219,6 +219,7 @@ nlohmann::json bench_learner(const nlohmann::json& request) {
   }
   nlohmann::json report = {{"backend", name},
                            {"precision", to_string(precision)},
+                           {"products", backend.facts().products},
                            {"task", bench.task().definition.name},
                            {"batch", bench.spec().batch},
                            {"policy_frequency", bench.spec().policy_frequency},

@@ -22,6 +22,16 @@ SavedVariable saved[] = {{"OPENBLAS_NUM_THREADS", nullptr},
                          {"OPENBLAS_BLOCK_FACTOR", nullptr}};
 bool is_set_aside = false;
 
+// OpenBLAS knows the processors of its own day by their model, and takes its oldest kernels for a
+// newer one. What counts is what the processor can do; null: let OpenBLAS choose.
+const char* kernels_for_this_processor() {
+  __builtin_cpu_init();
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  if (has_avx512) return "SkylakeX";
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : nullptr;
+}
+
 // Runs before OpenBLAS's own constructor (it has none of our priority) and before C++ objects of
 // this library exist, hence only C functions.
 __attribute__((constructor(101))) void set_blas_environment_aside() {
@@ -31,6 +41,9 @@ __attribute__((constructor(101))) void set_blas_environment_aside() {
     unsetenv(variable.name);
   }
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
+  if (const char* kernels = kernels_for_this_processor()) {
+    setenv("OPENBLAS_CORETYPE", kernels, 1);
+  }
   is_set_aside = true;
 }
 

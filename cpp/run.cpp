@@ -347,8 +347,18 @@ nlohmann::json Run::facts() const {
             {"choice", sim_.thread_choice},
             {"blas", blas_threads()},
             {"blas_kernels", blas_kernels()}}},
-          {"learner", learner_->describe()},
+          {"learner", learner_facts()},
           {"graphs", graph_facts()}};
+}
+
+nlohmann::json Run::learner_facts() const {
+  nlohmann::json facts = learner_->describe();
+  const bool is_on_device = learner_place_.is_on_device;
+  facts["place"] = is_on_device ? "device" : "host";
+  facts["precision"] = to_string(learner_place_.precision);
+  facts["products"] = is_on_device ? std::string(backend_.facts().products)
+                                   : "OpenBLAS, kernels for " + blas_kernels();
+  return facts;
 }
 
 nlohmann::json Run::graph_facts() const {

@@ -69,6 +69,7 @@ class Run : public Session {
   void refuse_divergence(const nlohmann::json& metrics, uint64_t updates);
   nlohmann::json replay_counters() const;
   nlohmann::json graph_facts() const;
+  nlohmann::json learner_facts() const;
 
   FirstError error_;
   const RunPlan plan_;

@@ -93,6 +93,7 @@ int device_facts(void* device, DeviceFacts* facts) {
                                kDeviceIndex)) {
     return code;
   }
+  facts->products = CublasLt::describe();
   facts->is_profiled = dl_iterate_phdr(is_profiler, nullptr) != 0 ? 1 : 0;
   return 0;
 }

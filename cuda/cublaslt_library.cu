@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "cublaslt_library.cuh"
 
@@ -33,6 +34,7 @@ struct Heuristic {
 };
 
 struct CublasLtApi {
+  size_t (*version)();
   int (*create)(void** handle);
   int (*destroy)(void* handle);
   int (*create_description)(void** description, int compute_type, int scale_type);
@@ -76,7 +78,8 @@ const CublasLtApi* load() {
   static CublasLtApi api;
   void* library = open_library();
   const bool is_whole =
-      library != nullptr && find(library, "cublasLtCreate", &api.create) &&
+      library != nullptr && find(library, "cublasLtGetVersion", &api.version) &&
+      find(library, "cublasLtCreate", &api.create) &&
       find(library, "cublasLtDestroy", &api.destroy) &&
       find(library, "cublasLtMatmulDescCreate", &api.create_description) &&
       find(library, "cublasLtMatmulDescDestroy", &api.destroy_description) &&
@@ -90,6 +93,11 @@ const CublasLtApi* load() {
       find(library, "cublasLtMatmulAlgoGetHeuristic", &api.find_algorithms) &&
       find(library, "cublasLtMatmul", &api.multiply);
   return is_whole ? &api : nullptr;
+}
+
+const CublasLtApi* loaded() {
+  static const CublasLtApi* const api = load();
+  return api;
 }
 
 // While it lives, this thread's captures stand what plans may do: allocate and load.
@@ -186,8 +194,22 @@ struct ProductPlan {
   }
 };
 
+const char* CublasLt::describe() {
+  static const std::string text = [] {
+    const CublasLtApi* const api = loaded();
+    if (api == nullptr) {
+      return std::string(
+          "our own kernel: no libcublasLt.so.13 or .12 with what is needed was found");
+    }
+    const size_t version = api->version();  // 10000 * major + 100 * minor + patch
+    return "cuBLASLt " + std::to_string(version / 10000) + "." +
+           std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+  }();
+  return text.c_str();
+}
+
 std::unique_ptr<CublasLt> CublasLt::open() {
-  static const CublasLtApi* const api = load();
+  const CublasLtApi* const api = loaded();
   if (api == nullptr) return nullptr;
   const RelaxedCapture relaxed;
   void* handle = nullptr;

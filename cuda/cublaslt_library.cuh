@@ -27,6 +27,8 @@ class CublasLt {
 
   // Null where the library is not found or cannot be used.
   static std::unique_ptr<CublasLt> open();
+  // "cuBLASLt 13.1.0", or that our own kernel computes, and why. Opens the library.
+  static const char* describe();
   CublasLt(const CublasLtApi& api, void* handle);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;

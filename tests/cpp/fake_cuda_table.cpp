@@ -45,7 +45,7 @@ struct FakeCudaTable {
     owner.first_error_ = {"none", "fake_cuda.cpp", 0, "no error"};
   }
   static int device_facts(void* device, DeviceFacts* facts) {
-    *facts = {13000, 13000, 0, 0};
+    *facts = {13000, 13000, 0, 0, "the CPU"};
     return device_of(device).check("device_facts", true);
   }
 

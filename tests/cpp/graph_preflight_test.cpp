@@ -108,9 +108,9 @@ TEST(GraphPreflight, WhatNobodyStatedIsRefused) {
 
 TEST(GraphPreflight, ADriverServesRuntimesOfItsMajorVersion) {
   GraphCase newer = sound_case();
-  newer.backend.device = {12000, 12080, 0, 0};
+  newer.backend.device = {12000, 12080, 0, 0, ""};
   EXPECT_TRUE(newer.check().empty());
-  newer.backend.device = {11030, 11030, 0, 0};
+  newer.backend.device = {11030, 11030, 0, 0, ""};
   EXPECT_EQ(ids_of(newer.check()), Names{"DRIVER_TOO_OLD"});
 }
 

@@ -29,7 +29,7 @@ inline TermFacts sound_term(const std::string& kind, const std::string& name, Te
 
 inline GraphCase sound_case() {
   GraphCase sound;
-  sound.backend = {"cuda", true, "", {12080, 12080, 0, 0}};
+  sound.backend = {"cuda", true, "", {12080, 12080, 0, 0, ""}};
   sound.program.name = "control";
   for (const char* name : {"observe", "act"}) {
     OpFacts op;

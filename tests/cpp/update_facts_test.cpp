@@ -271,7 +271,7 @@ TEST(UpdateFacts, HazardsAreWhatKeepsTheUpdateStepOnTheHost) {
     const ProgramFacts facts = update_facts(robots.task(), plan, "cuda");
     EXPECT_EQ(facts.ops[0].device, "cuda");
     const std::vector<Finding> findings =
-        check_graph(facts, {"cuda", true, "", {12080, 12080, 0, 0}}, GraphPolicy::kOn);
+        check_graph(facts, {"cuda", true, "", {12080, 12080, 0, 0, ""}}, GraphPolicy::kOn);
     ASSERT_EQ(findings.size(), patch.size());
     EXPECT_EQ(findings.empty(), place.is_on_device);
     if (place.is_on_device) continue;

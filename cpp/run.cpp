@@ -57,6 +57,10 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   if (plan_.learner.symmetry && !task.symmetry.available) {
     throw Failure(Code::kInvalid, "learner.symmetry: " + plan_.task + " has no mirror image");
   }
+  if (plan_.update == "device" && !update_place_.is_on_device) {
+    throw Failure(Code::kInvalid,
+                  "collector.update: device was requested; " + update_place_.reason);
+  }
   if (!learner_place_.obstacle.empty()) {
     throw Failure(Code::kInvalid, learner_place_.subject + ": " + learner_place_.obstacle);
   }

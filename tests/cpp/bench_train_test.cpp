@@ -54,8 +54,10 @@ TEST(BenchTrain, AnEvenNumberOfRoundsHasTheMeanOfTheMiddleTwo) {
 
 TEST(BenchTrain, RefusesAModeThatTheDeviceCannotRunAndAnUnknownOne) {
   json bad = request(1, 1, 0);
-  bad["modes"] = {"host", "graphs"};
-  EXPECT_THROW(bench_train(bad), Failure);
+  for (const char* mode : {"graphs", "eager"}) {
+    bad["modes"] = {"host", mode};
+    EXPECT_THROW(bench_train(bad), Failure) << mode;
+  }
 }
 
 TEST(BenchTrain, ReportsEveryModeOnItsOwn) {

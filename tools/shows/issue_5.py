@@ -1,0 +1,53 @@
+"""The must-shows of issue 5 that a slice of it reaches, judged from what tools/gpu_learner wrote on a
+GPU machine; what is missed says FAIL."""
+
+import csv
+import json
+
+from proof import ROOT
+
+RESULTS = ROOT / "docs" / "results"
+UPDATE_LIMIT_US = 300
+RETURN_LIMIT = 430
+TRACKING_MOST = 2.0 * 0.02  # weight of tracking_lin_vel by the seconds of a tick
+
+
+def recorded(proof):
+    found = json.loads((RESULTS / "learner-h200.json").read_text(encoding="utf-8"))
+    print(f"  {found['machine']['gpu_and_driver']}; {found['machine']['host_cores']} host cores; "
+          f"{found['versions']}")
+    proof.check("the session that wrote it had no failure", found["failures"] == [],
+                found["failures"])
+    return found
+
+
+def show_3(proof):
+    """FastSAC, batch 8,192: one update as a graph, beside PyTorch in the same session."""
+    found = recorded(proof)
+    ours = {}
+    for precision in ("fp32", "tf32", "bf16"):
+        median = found[f"learner_{precision}"]["medians"]
+        ours[precision] = median["graph_us"]
+        print(f"  {precision}: graph {median['graph_us']:.0f} us, eager {median['eager_us']:.0f} us, "
+              f"{median['tflop_per_s']:.0f} TFLOP/s")
+    for line in found["peer"]:
+        if "variant" in line:
+            print(f"  PyTorch {line['variant']}: {1e6 / line['updates_per_s']:.0f} us, sampling inside")
+    best = min(ours.values())
+    proof.check(f"<= {UPDATE_LIMIT_US} us", best <= UPDATE_LIMIT_US, f"{best:.0f} us")
+
+
+def show_5(proof):
+    """Learning: cartpole_swingup with three seeds, and g1_walk_flat in one run."""
+    found = recorded(proof)
+    for seed in (1, 2, 3):
+        played = found[f"cartpole_{seed}"]["play"]["return_mean"]
+        proof.check(f"cartpole_swingup, seed {seed} >= {RETURN_LIMIT}", played >= RETURN_LIMIT,
+                    f"{played:.1f}")
+    with open(RESULTS / "walk-h200" / "metrics.csv", encoding="utf-8") as file:
+        last = list(csv.DictReader(file))[-1]
+    length = float(last["episode_length_mean"])
+    proof.check("g1_walk_flat: episode length >= 800", length >= 800, f"{length:.1f}")
+    share = float(last["reward/tracking_lin_vel"]) / TRACKING_MOST
+    proof.check("g1_walk_flat: velocity tracking >= 0.7 of its maximum", share >= 0.7,
+                f"{share:.2f} after {float(last['elapsed_s']):.0f} s")

@@ -15,9 +15,9 @@ struct UnpackMaps {
 };
 
 // `row` begins at the op's first column. A lane's reads are under way together, four at a time.
-template <class Team>
+template <class Stored, class Team>
 MR_FN void unpack_row(const Team& team, const float* row, bool is_mirrored, const UnpackMaps& maps,
-                      float* target, int width) {
+                      Stored* target, int width) {
   for (int first = 0; first < width; first += 4 * team.size()) {
     float x[4];
     each_own_column<4>(team, width - first, [&](int own, int column) {
@@ -26,7 +26,8 @@ MR_FN void unpack_row(const Team& team, const float* row, bool is_mirrored, cons
     });
     each_own_column<4>(team, width - first, [&](int own, int column) {
       const int i = first + column;
-      target[i] = maps.mean ? (x[own] - maps.mean[i]) * maps.scale[i] : x[own];
+      const float value = maps.mean ? (x[own] - maps.mean[i]) * maps.scale[i] : x[own];
+      target[i] = static_cast<Stored>(value);
     });
   }
 }

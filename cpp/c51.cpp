@@ -102,9 +102,9 @@ void execute(const ProjectTargetOp& op, const CpuFrame& frame) {
     const float moved =
         reward - discount * alpha * frame.floats(op.log_probability)[r] + (reward - reward);
     for (int g = 0; g < op.groups; ++g) {
-      const size_t at = (static_cast<size_t>(r) * op.groups + g) * atoms;
-      softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * atoms, shifted.data(),
-                  probabilities.data(), atoms);
+      const size_t at = (static_cast<size_t>(r) * op.groups + g) * op.value_stride;
+      softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * op.value_stride,
+                  shifted.data(), probabilities.data(), atoms);
       project_distribution(op.support, probabilities.data(), moved, discount,
                            frame.floats(op.target) + at);
     }
@@ -120,9 +120,9 @@ void execute(const CriticLossOp& op, const CpuFrame& frame) {
   float value_max = op.support.v_min, value_min = op.support.v_max;
   for (int r = 0; r < op.rows; ++r) {
     for (int g = 0; g < op.groups; ++g) {
-      const size_t at = (static_cast<size_t>(r) * op.groups + g) * atoms;
+      const size_t at = (static_cast<size_t>(r) * op.groups + g) * op.value_stride;
       const float log_sum =
-          softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * atoms,
+          softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * op.value_stride,
                       shifted.data(), probabilities.data(), atoms);
       loss += cross_entropy_row(frame.floats(op.target) + at, shifted.data(), probabilities.data(),
                                 log_sum, share, weights.data(),
@@ -150,9 +150,9 @@ void execute(const ActorLossOp& op, const CpuFrame& frame) {
   for (int r = 0; r < op.rows; ++r) {
     log_probability_sum += frame.floats(op.log_probability)[r];
     for (int g = 0; g < op.groups; ++g) {
-      const size_t at = (static_cast<size_t>(r) * op.groups + g) * atoms;
-      softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * atoms, shifted.data(),
-                  probabilities.data(), atoms);
+      const size_t at = (static_cast<size_t>(r) * op.groups + g) * op.value_stride;
+      softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * op.value_stride,
+                  shifted.data(), probabilities.data(), atoms);
       const float value = expected_value(probabilities.data(), values.data(), atoms);
       value_sum += value;
       value_gradient_row(probabilities.data(), values.data(), value, value_share,

@@ -10,6 +10,7 @@
 namespace millrace {
 
 #define MR_LOG_PROBABILITY_FLOOR -30.0f
+#define MR_MASS_UNITS 1073741824.0f  // 2^30
 
 // A lane's atoms; log_sum is the log of the sum of exp(shifted) over all.
 template <int kOwn>
@@ -33,7 +34,7 @@ MR_LOOP_FN Softmax<kOwn> softmax_row(const Team& team, const float* logits, cons
   float sum = 0.0f;
   each_own_column<kOwn>(team, atoms, [&](int own, int) {
     row.shifted[own] -= top;
-    row.probabilities[own] = mr_exp(row.shifted[own]);
+    row.probabilities[own] = mr_fast_exp(row.shifted[own]);
     sum += row.probabilities[own];
   });
   sum = team.sum(sum);
@@ -53,52 +54,40 @@ MR_FN float landing_position(const Support& support, float reward, float discoun
   return position > last ? last : position;
 }
 
-// The first atom whose position is `position` or above, `atoms` if there is none. Positions never
-// fall from one atom to the next.
-MR_FN int first_landing_at(const float* positions, int atoms, float position) {
-  int low = 0, high = atoms;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (positions[middle] < position) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
+// Floats of the room that project_row needs per team.
+MR_FN int projection_room(int atoms) { return atoms + 1; }
 
-// Each target atom collects what lands beside it, in the order of the sources: no two lanes write
-// to one place. What is not a number reaches atoms 0 and 1, so that the loss shows it. `room` is
-// memory that the lanes share, twice `atoms` floats.
+// Each atom's mass goes to the two atoms beside where it lands, added up in units of 2^-30: whole
+// numbers, so that the order in which lanes add does not matter. What is not a number makes atoms 0
+// and 1 none, so that the loss shows it. The lanes share `room`.
 template <int kOwn, class Team>
 MR_LOOP_FN void project_row(const Team& team, const Support& support,
                             const float (&probabilities)[kOwn], float reward, float discount,
-                            float* room, float* target) {
+                            u32* room, float* target) {
   const int atoms = support.atoms;
-  float* const masses = room;
-  float* const positions = room + atoms;
-  const float moved = reward + discount;
-  const bool is_number = moved == moved;
-  team.sync();  // the row before has been collected
+  u32* const has_no_number = room + atoms;
+  team.sync();  // the row before has been read
+  each_own_column<kOwn>(team, atoms, [&](int, int i) { room[i] = 0; });
+  if (team.leads()) *has_no_number = 0;
+  team.sync();
   each_own_column<kOwn>(team, atoms, [&](int own, int i) {
-    masses[i] = probabilities[own];
-    positions[i] = landing_position(support, reward, discount, i);
+    const float position = landing_position(support, reward, discount, i);
+    const float mass = probabilities[own];
+    if (!(position >= 0.0f && mass >= 0.0f)) {
+      team.add(has_no_number, 1);
+      return;
+    }
+    const int lower = (int)position;
+    const u32 whole = (u32)(mass * MR_MASS_UNITS + 0.5f);
+    const u32 to_upper = (u32)(mass * (position - (float)lower) * MR_MASS_UNITS + 0.5f);
+    team.add(room + lower, whole - to_upper);
+    if (to_upper > 0) team.add(room + lower + 1, to_upper);
   });
   team.sync();
-  each_own_column<kOwn>(team, atoms, [&](int, int j) {
-    const float atom = (float)j;
-    float mass = is_number || j > 1 ? 0.0f : moved;
-    int i = is_number ? first_landing_at(positions, atoms, atom - 1.0f) : atoms;
-    for (; i < atoms; ++i) {
-      const float position = positions[i];
-      if (position >= atom + 1.0f) break;
-      const int lower = (int)position;
-      const float to_upper = masses[i] * (position - (float)lower);
-      if (lower == j) mass += masses[i] - to_upper;
-      if (lower + 1 == j) mass += to_upper;
-    }
-    target[j] = mass;
+  const bool is_number = *has_no_number == 0;
+  each_own_column<kOwn>(team, atoms, [&](int, int i) {
+    const float none = i > 1 ? 0.0f : mr_infinity() - mr_infinity();
+    target[i] = is_number ? (float)room[i] * (1.0f / MR_MASS_UNITS) : none;
   });
 }
 
@@ -114,9 +103,9 @@ MR_LOOP_FN float expected_value_row(const Team& team, const Support& support,
 }
 
 // Cross entropy of one row, to all lanes; its gradient by the logits, times `share`.
-template <int kOwn, class Team>
+template <int kOwn, class Stored, class Team>
 MR_LOOP_FN float cross_entropy_row(const Team& team, const Softmax<kOwn>& row, const float* target,
-                                   float share, float* gradient, int atoms) {
+                                   float share, Stored* gradient, int atoms) {
   float weights[kOwn];
   float loss = 0.0f, weight_sum = 0.0f;
   each_own_column<kOwn>(team, atoms, [&](int own, int i) { weights[own] = target[i]; });
@@ -129,22 +118,23 @@ MR_LOOP_FN float cross_entropy_row(const Team& team, const Softmax<kOwn>& row, c
   });
   weight_sum = team.sum(weight_sum);
   each_own_column<kOwn>(team, atoms, [&](int own, int i) {
-    gradient[i] = share * (row.probabilities[own] * weight_sum - weights[own]);
+    gradient[i] = static_cast<Stored>(share * (row.probabilities[own] * weight_sum - weights[own]));
   });
   return team.sum(loss);
 }
 
 // gradient = -share * dQ/dlogits.
-template <int kOwn, class Team>
+template <int kOwn, class Stored, class Team>
 MR_LOOP_FN void value_gradient_row(const Team& team, const Support& support,
                                    const float (&probabilities)[kOwn], float expected, float share,
-                                   float* gradient) {
+                                   Stored* gradient) {
   each_own_column<kOwn>(team, support.atoms, [&](int own, int i) {
     const float z = support.v_min + (float)i * support.spacing();
-    gradient[i] = -share * probabilities[own] * (z - expected);
+    gradient[i] = static_cast<Stored>(-share * probabilities[own] * (z - expected));
   });
 }
 
 #undef MR_LOG_PROBABILITY_FLOOR
+#undef MR_MASS_UNITS
 
 }  // namespace millrace

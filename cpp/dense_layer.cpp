@@ -1,6 +1,7 @@
 #include "dense_layer.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "elementary.h"
 #include "lanes.h"
@@ -10,22 +11,31 @@ namespace {
 
 constexpr float kNormEpsilon = 1e-5f;
 
-// Returns the inverse deviation; x becomes the normalised values.
-MR_CLONES float forward_row(float* __restrict x, const float* __restrict bias,
-                            const float* __restrict gain, const float* __restrict shift,
-                            float* __restrict output, int width) {
+struct RowNorm {
+  float mean, inverse_deviation;
+};
+
+MR_CLONES RowNorm forward_row(const float* __restrict x, const float* __restrict bias,
+                              const float* __restrict gain, const float* __restrict shift,
+                              float* __restrict output, int width) {
   const float share = 1.0f / static_cast<float>(width);
-  for (int i = 0; i < width; ++i) x[i] += bias[i];
-  const float mean = lane_sum(x, width) * share;
-  for (int i = 0; i < width; ++i) x[i] -= mean;
-  const float variance = lane_dot(x, x, width) * share;
+  for (int i = 0; i < width; ++i) output[i] = x[i] + bias[i];
+  const float mean = lane_sum(output, width) * share;
+  for (int i = 0; i < width; ++i) output[i] -= mean;
+  const float variance = lane_dot(output, output, width) * share;
   const float inverse_deviation = 1.0f / mr_sqrt(variance + kNormEpsilon);
   for (int i = 0; i < width; ++i) {
-    x[i] *= inverse_deviation;
-    const float y = x[i] * gain[i] + shift[i];
+    const float y = output[i] * inverse_deviation * gain[i] + shift[i];
     output[i] = y / (1.0f + mr_exp(-y));
   }
-  return inverse_deviation;
+  return {mean, inverse_deviation};
+}
+
+MR_CLONES void normalise_row(const float* __restrict x, const float* __restrict bias, RowNorm norm,
+                             float* __restrict normalised, int width) {
+  for (int i = 0; i < width; ++i) {
+    normalised[i] = (x[i] + bias[i] - norm.mean) * norm.inverse_deviation;
+  }
 }
 
 // In: gradient of the output. Out: gradient of the affine's result, silu'(y) applied.
@@ -68,8 +78,9 @@ MR_CLONES void add_row(const float* __restrict values, float* __restrict sums, i
 }  // namespace
 
 void execute(const LayerForwardOp& op, const CpuFrame& frame) {
-  float* linear = frame.floats(op.linear);
+  const float* linear = frame.floats(op.linear);
   float* output = frame.floats(op.output);
+  float* mean = frame.floats(op.mean);
   float* inverse_deviation = frame.floats(op.inverse_deviation);
   const float* bias = frame.floats(op.bias);
   const float* gain = frame.floats(op.gain);
@@ -79,16 +90,20 @@ void execute(const LayerForwardOp& op, const CpuFrame& frame) {
       const size_t row = static_cast<size_t>(r) * op.groups + g;
       const size_t at = row * op.width;
       const size_t group = static_cast<size_t>(g) * op.width;
-      inverse_deviation[row] = forward_row(linear + at, bias + group, gain + group, shift + group,
-                                           output + at, op.width);
+      const RowNorm norm = forward_row(linear + at, bias + group, gain + group, shift + group,
+                                       output + at, op.width);
+      mean[row] = norm.mean;
+      inverse_deviation[row] = norm.inverse_deviation;
     }
   }
 }
 
 void execute(const LayerBackwardOp& op, const CpuFrame& frame) {
   float* gradient = frame.floats(op.gradient);
-  const float* normalised = frame.floats(op.normalised);
+  const float* linear = frame.floats(op.linear);
+  const float* mean = frame.floats(op.mean);
   const float* inverse_deviation = frame.floats(op.inverse_deviation);
+  const float* bias = frame.floats(op.bias);
   const float* gain = frame.floats(op.gain);
   const float* shift = frame.floats(op.shift);
   const bool has_parameters = op.bias_gradient.used();
@@ -101,17 +116,20 @@ void execute(const LayerBackwardOp& op, const CpuFrame& frame) {
     std::fill_n(gain_gradient, parameters, 0.0f);
     std::fill_n(shift_gradient, parameters, 0.0f);
   }
+  std::vector<float> normalised(op.width);
   for (int r = 0; r < op.rows; ++r) {
     for (int g = 0; g < op.groups; ++g) {
       const size_t row = static_cast<size_t>(r) * op.groups + g;
       const size_t at = row * op.width;
       const size_t group = static_cast<size_t>(g) * op.width;
-      silu_gradient_row(gradient + at, normalised + at, gain + group, shift + group, op.width);
+      normalise_row(linear + at, bias + group, {mean[row], inverse_deviation[row]},
+                    normalised.data(), op.width);
+      silu_gradient_row(gradient + at, normalised.data(), gain + group, shift + group, op.width);
       if (has_parameters) {
-        add_parameter_gradients(gradient + at, normalised + at, gain_gradient + group,
+        add_parameter_gradients(gradient + at, normalised.data(), gain_gradient + group,
                                 shift_gradient + group, op.width);
       }
-      norm_gradient_row(gradient + at, normalised + at, gain + group, inverse_deviation[row],
+      norm_gradient_row(gradient + at, normalised.data(), gain + group, inverse_deviation[row],
                         op.width);
       if (has_parameters) add_row(gradient + at, bias_gradient + group, op.width);
     }

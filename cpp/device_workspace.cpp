@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "bf16.h"
+
 namespace millrace {
 
 namespace {
@@ -16,9 +18,27 @@ uint64_t bytes_of(const Workspace::Carrier& carrier) {
   return carrier.count * bytes_of(carrier.dtype);
 }
 
-uint64_t carrier_bytes(const Workspace& host) {
+bool is_stored_as_bf16(const Workspace::Carrier& carrier, Precision precision) {
+  return precision == Precision::kBf16 && carrier.role == Workspace::Carrier::kActivation;
+}
+
+uint64_t stored_bytes(const Workspace::Carrier& carrier, Precision precision) {
+  return is_stored_as_bf16(carrier, precision) ? carrier.count * sizeof(uint16_t)
+                                               : bytes_of(carrier);
+}
+
+uint64_t product_copy_bytes(const Workspace::Carrier& carrier, Precision precision) {
+  const bool has_copy =
+      precision == Precision::kBf16 && carrier.role == Workspace::Carrier::kParameters;
+  return has_copy ? carrier.count * sizeof(uint16_t) : 0;
+}
+
+uint64_t carrier_bytes(const Workspace& host, Precision precision) {
   uint64_t total = 0;
-  for (const Workspace::Carrier& carrier : host.carriers()) total += padded(bytes_of(carrier));
+  for (const Workspace::Carrier& carrier : host.carriers()) {
+    total +=
+        padded(stored_bytes(carrier, precision)) + padded(product_copy_bytes(carrier, precision));
+  }
   return total;
 }
 
@@ -29,8 +49,8 @@ uint64_t scratch_bytes(const BackendApi& api, const std::vector<const Program*>&
 }
 
 uint64_t memory_bytes(const BackendApi& api, const Workspace& host,
-                      const std::vector<const Program*>& programs) {
-  return carrier_bytes(host) + padded(scratch_bytes(api, programs));
+                      const std::vector<const Program*>& programs, Precision precision) {
+  return carrier_bytes(host, precision) + padded(scratch_bytes(api, programs));
 }
 
 Precision supported(const Backend& backend, Precision precision) {
@@ -46,12 +66,14 @@ Precision supported(const Backend& backend, Precision precision) {
 
 DeviceWorkspace::DeviceWorkspace(Backend& backend, Stream& stream, const Workspace& host,
                                  const std::vector<const Program*>& programs, Precision precision,
-                                 Products products)
+                                 Products products, Order order)
     : stream_(stream),
       host_(host),
       precision_(supported(backend, precision)),
       products_(products),
-      memory_(backend, Memory::Kind::kDevice, memory_bytes(backend.api(), host, programs)),
+      order_(order),
+      memory_(backend, Memory::Kind::kDevice,
+              memory_bytes(backend.api(), host, programs, precision)),
       block_(backend, Memory::Kind::kDevice, sizeof(Arguments)),
       staging_(backend, Memory::Kind::kPinnedHost, 2 * sizeof(Arguments)),
       settled_(backend) {
@@ -62,14 +84,42 @@ DeviceWorkspace::DeviceWorkspace(Backend& backend, Stream& stream, const Workspa
   char* next = reinterpret_cast<char*>(memory_.floats());
   for (const Workspace::Carrier& carrier : host.carriers()) {
     addresses_.push_back(next);
-    next += padded(bytes_of(carrier));
+    next += padded(stored_bytes(carrier, precision));
+  }
+  for (const Workspace::Carrier& carrier : host.carriers()) {
+    const uint64_t bytes = padded(product_copy_bytes(carrier, precision));
+    product_copies_.push_back(bytes == 0 ? nullptr : next);
+    next += bytes;
   }
   scratch_ = next;
 }
 
 uint64_t DeviceWorkspace::bytes_needed(const BackendApi& api, const Workspace& host,
-                                       const std::vector<const Program*>& programs) {
-  return memory_bytes(api, host, programs) + sizeof(Arguments);
+                                       const std::vector<const Program*>& programs,
+                                       Precision precision) {
+  return memory_bytes(api, host, programs, precision) + sizeof(Arguments);
+}
+
+bool DeviceWorkspace::is_bf16(size_t carrier) const {
+  return is_stored_as_bf16(host_.carriers()[carrier], precision_);
+}
+
+// Rounds on the host, so it also waits: the rounded numbers live as long as this call.
+void DeviceWorkspace::upload_as_bf16(size_t carrier, void* to) {
+  const float* values = static_cast<const float*>(host_.addresses().at(carrier));
+  std::vector<uint16_t> rounded(host_.carriers()[carrier].count);
+  for (size_t i = 0; i < rounded.size(); ++i) rounded[i] = to_bf16(values[i]);
+  stream_.copy(CopyDirection::kHostToDevice, to, rounded.data(), rounded.size() * sizeof(uint16_t));
+  settle();
+}
+
+void DeviceWorkspace::download_bf16(size_t carrier) {
+  float* values = static_cast<float*>(host_.addresses().at(carrier));
+  std::vector<uint16_t> stored(host_.carriers()[carrier].count);
+  stream_.copy(CopyDirection::kDeviceToHost, stored.data(), addresses_[carrier],
+               stored.size() * sizeof(uint16_t));
+  settle();
+  for (size_t i = 0; i < stored.size(); ++i) values[i] = from_bf16(stored[i]);
 }
 
 void DeviceWorkspace::copy(CopyDirection direction, size_t carrier) {
@@ -77,8 +127,19 @@ void DeviceWorkspace::copy(CopyDirection direction, size_t carrier) {
   void* host = host_.addresses().at(carrier);
   if (host == nullptr) return;
   const bool is_upload = direction == CopyDirection::kHostToDevice;
+  if (is_bf16(carrier)) {
+    if (is_upload) {
+      upload_as_bf16(carrier, device);
+    } else {
+      download_bf16(carrier);
+    }
+    return;
+  }
   stream_.copy(direction, is_upload ? device : host, is_upload ? host : device,
                bytes_of(host_.carriers()[carrier]));
+  if (is_upload && product_copies_[carrier] != nullptr) {
+    upload_as_bf16(carrier, product_copies_[carrier]);
+  }
 }
 
 void DeviceWorkspace::copy_all(CopyDirection direction) {
@@ -120,10 +181,12 @@ void DeviceWorkspace::submit(const Program& program) {
   ProgramLaunch launch{};
   launch.program = &program;
   launch.carriers = addresses_.data();
+  launch.product_copies = product_copies_.data();
   launch.arguments = reinterpret_cast<const Arguments*>(block_.floats());
   launch.scratch = scratch_;
   launch.precision = precision_;
   launch.products = products_;
+  launch.order = order_;
   stream_.run(launch);
 }
 

@@ -22,11 +22,11 @@ class DeviceWorkspace {
   // Throws kUnavailable for a precision that the backend does not have.
   DeviceWorkspace(Backend& backend, Stream& stream, const Workspace& host,
                   const std::vector<const Program*>& programs, Precision precision,
-                  Products products = Products::kLibrary);
+                  Products products = Products::kLibrary, Order order = Order::kSideBySide);
 
   // What an instance will allocate on the device, without allocating it.
   static uint64_t bytes_needed(const BackendApi& api, const Workspace& host,
-                               const std::vector<const Program*>& programs);
+                               const std::vector<const Program*>& programs, Precision precision);
 
   // Carriers that the host has allocated, all or the operand's alone; each waits until the copies
   // are complete.
@@ -48,7 +48,10 @@ class DeviceWorkspace {
   uint64_t bytes() const { return memory_.bytes() + block_.bytes(); }
 
  private:
+  bool is_bf16(size_t carrier) const;
   void copy(CopyDirection direction, size_t carrier);
+  void upload_as_bf16(size_t carrier, void* to);
+  void download_bf16(size_t carrier);
   void copy_all(CopyDirection direction);
   void settle();
 
@@ -56,8 +59,10 @@ class DeviceWorkspace {
   const Workspace& host_;
   const Precision precision_;
   const Products products_;
+  const Order order_;
   Memory memory_;  // carriers, then scratch
   std::vector<void*> addresses_;
+  std::vector<void*> product_copies_;
   void* scratch_;
   Memory block_;
   Memory staging_;  // pinned, two blocks

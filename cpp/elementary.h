@@ -97,6 +97,17 @@ MR_FN float mr_exp(float x) {
   return p * scale0 * scale1;
 }
 
+// A device's own exponential where it has a fast one, a tenth of the instructions: 2 + 1.2 |x|
+// units in the last place off at most. For learning, where such errors are far below a batch's
+// noise; not for what must have the CPU's bits.
+MR_FN float mr_fast_exp(float x) {
+#if defined(__CUDA_ARCH__)
+  return __expf(x);
+#else
+  return mr_exp(x);
+#endif
+}
+
 // log(x) + exponent log 2 of a positive normal x; branch-free, so that loops over it vectorise.
 MR_FN float mr_log_of_normal(float x, float exponent) {
   // x = m 2^e with m in [sqrt(1/2), sqrt(2))

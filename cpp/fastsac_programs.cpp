@@ -23,7 +23,7 @@ FastSacPrograms::Trained FastSacPrograms::add_trained(const std::string& name, u
                                                       uint64_t extra) {
   Trained trained;
   trained.count = count;
-  trained.parameters = workspace.add_floats(name + "/parameters", count + extra);
+  trained.parameters = workspace.add_parameters(name + "/parameters", count + extra);
   trained.gradient = workspace.add_floats(name + "/gradient", count);
   trained.first_moment = workspace.add_floats(name + "/first_moment", count);
   trained.second_moment = workspace.add_floats(name + "/second_moment", count);
@@ -39,7 +39,7 @@ void FastSacPrograms::add_carriers() {
   const uint64_t normaliser = is_normalised ? 2 * layout.observation_dim : 0;
   actor_state = add_trained("actor", actor.parameter_count(), normaliser);
   critic_state = add_trained("critic", critic.parameter_count(), 0);
-  target = workspace.add_floats("target/parameters", critic.parameter_count());
+  target = workspace.add_parameters("target/parameters", critic.parameter_count());
   log_alpha = workspace.add_floats("alpha/log", 1);
   alpha_first_moment = workspace.add_floats("alpha/first_moment", 1);
   alpha_second_moment = workspace.add_floats("alpha/second_moment", 1);
@@ -79,22 +79,25 @@ void FastSacPrograms::add_carriers() {
   critic_state.norm = (*critic_statistics)["critic/grad_norm"];
   actor_state.norm = (*actor_statistics)["actor/grad_norm"];
 
-  const uint64_t logits = rows * kCritics * spec.atoms;
-  buffers_.observation =
-      workspace.add_transient("batch/observation", rows * layout.observation_dim);
-  buffers_.critic_input = workspace.add_transient("batch/critic", rows * critic_width());
-  buffers_.next_critic_input = workspace.add_transient("batch/next_critic", rows * critic_width());
-  buffers_.action_heads = workspace.add_transient("action/heads", rows * 2 * actions);
-  buffers_.action_heads_gradient =
-      workspace.add_transient("action/heads_gradient", rows * 2 * actions);
+  const uint64_t logits = rows * kCritics * critic.head_width();
+  const uint64_t heads = rows * actor.head_width();
+  buffers_.observation = workspace.add_activation("batch/observation", rows * actor.input_stride());
+  buffers_.critic_input = workspace.add_activation("batch/critic", rows * critic.input_stride());
+  buffers_.next_critic_input =
+      workspace.add_activation("batch/next_critic", rows * critic.input_stride());
+  buffers_.action_heads = workspace.add_transient("action/heads", heads);
+  buffers_.action_heads_gradient = workspace.add_activation("action/heads_gradient", heads);
   buffers_.noise = workspace.add_transient("action/noise", rows * actions);
   buffers_.log_probability = workspace.add_transient("action/log_probability", rows);
-  buffers_.action_gradient = workspace.add_transient("action/gradient", rows * actions);
+  buffers_.action_gradient = workspace.add_transient(
+      "action/gradient", rows * (critic.input_stride() - first_gradient_column()));
   buffers_.logits = workspace.add_transient("value/logits", logits);
+  buffers_.next_logits = workspace.add_transient("value/next_logits", logits);
   buffers_.target_distribution = workspace.add_transient("value/target", logits);
-  buffers_.logits_gradient = workspace.add_transient("value/gradient", logits);
+  buffers_.logits_gradient = workspace.add_activation("value/gradient", logits);
   buffers_.actor = actor.add_activations(workspace, "actor", spec.batch, true);
   buffers_.critic = critic.add_activations(workspace, "critic", spec.batch, true);
+  buffers_.target_critic = critic.add_activations(workspace, "target", spec.batch, false);
 }
 
 UnpackOp FastSacPrograms::unpack(int column, int width, Operand to, int to_stride,
@@ -114,12 +117,12 @@ UnpackOp FastSacPrograms::unpack(int column, int width, Operand to, int to_strid
 }
 
 UnpackOp FastSacPrograms::unpack_observation(int column) const {
-  return unpack(column, layout.observation_dim, buffers_.observation, layout.observation_dim,
+  return unpack(column, layout.observation_dim, buffers_.observation, actor.input_stride(),
                 observation_mirror, observation_mean, observation_scale);
 }
 
 UnpackOp FastSacPrograms::unpack_critic(int column, Operand to) const {
-  return unpack(column, layout.critic_dim, to, critic_width(), critic_mirror, critic_mean,
+  return unpack(column, layout.critic_dim, to, critic.input_stride(), critic_mirror, critic_mean,
                 critic_scale);
 }
 
@@ -128,12 +131,13 @@ SampleActionOp FastSacPrograms::sample(u32 first_normal, Operand critic_input) c
   SampleActionOp op{};
   op.rows = spec.batch;
   op.actions = layout.action_dim;
+  op.heads_stride = actor.head_width();
   op.heads = buffers_.action_heads;
   op.bias = actor_state.parameters + actor.head().bias;
   op.stream = kStreamLearnerNoise;
   op.first_normal = first_normal;
   op.action = critic_input + layout.critic_dim;
-  op.action_stride = critic_width();
+  op.action_stride = critic.input_stride();
   op.log_probability = buffers_.log_probability;
   op.noise = buffers_.noise;
   return op;
@@ -175,10 +179,10 @@ void FastSacPrograms::record_critic() {
   program.record(unpack_critic(layout.next_critic(), buffers_.next_critic_input));
   program.record(unpack_critic(layout.critic(), buffers_.critic_input));
   program.record(unpack(layout.action(), layout.action_dim,
-                        buffers_.critic_input + layout.critic_dim, critic_width(), action_mirror,
-                        Operand{}, Operand{}));
-  actor.record_forward(program, actor_state.parameters, buffers_.observation,
-                       layout.observation_dim, buffers_.actor, buffers_.action_heads);
+                        buffers_.critic_input + layout.critic_dim, critic.input_stride(),
+                        action_mirror, Operand{}, Operand{}));
+  actor.record_forward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
+                       buffers_.actor, buffers_.action_heads);
   program.record(sample(0, buffers_.next_critic_input));
   record_critic_loss(program);
   record_step(program, critic_state, scalars["loss/critic"], LearningRate::kCritic, target);
@@ -202,30 +206,32 @@ void FastSacPrograms::record_critic() {
 
 void FastSacPrograms::record_critic_loss(Program& program) {
   const LearnerStatistics& scalars = *critic_statistics;
-  critic.record_forward(program, target, buffers_.next_critic_input, critic_width(),
-                        buffers_.critic, buffers_.logits);
+  critic.record_forward(program, target, buffers_.next_critic_input, critic.input_stride(),
+                        buffers_.target_critic, buffers_.next_logits);
   ProjectTargetOp project{};
   project.rows = spec.batch;
   project.source_rows = spec.gathered_rows();
   project.groups = kCritics;
   project.support = support();
+  project.value_stride = critic.head_width();
   project.reward_column = layout.reward();
   project.done_column = layout.done();
   project.truncated_column = layout.truncated();
   project.gamma = spec.gamma;
-  project.logits = buffers_.logits;
+  project.logits = buffers_.next_logits;
   project.bias = target + critic.head().bias;
   project.log_probability = buffers_.log_probability;
   project.log_alpha = log_alpha;
   project.target = buffers_.target_distribution;
   program.record(project);
 
-  critic.record_forward(program, critic_state.parameters, buffers_.critic_input, critic_width(),
-                        buffers_.critic, buffers_.logits);
+  critic.record_forward(program, critic_state.parameters, buffers_.critic_input,
+                        critic.input_stride(), buffers_.critic, buffers_.logits);
   CriticLossOp loss{};
   loss.rows = spec.batch;
   loss.groups = kCritics;
   loss.support = support();
+  loss.value_stride = critic.head_width();
   loss.logits = buffers_.logits;
   loss.bias = critic_state.parameters + critic.head().bias;
   loss.target = buffers_.target_distribution;
@@ -235,8 +241,9 @@ void FastSacPrograms::record_critic_loss(Program& program) {
   loss.value_max = scalars["critic/q_max"];
   loss.value_min = scalars["critic/q_min"];
   program.record(loss);
-  critic.record_backward(program, critic_state.parameters, buffers_.critic_input, critic_width(),
-                         buffers_.critic, buffers_.logits_gradient, critic_state.gradient);
+  critic.record_backward(program, critic_state.parameters, buffers_.critic_input,
+                         critic.input_stride(), buffers_.critic, buffers_.logits_gradient,
+                         critic_state.gradient);
 }
 
 void FastSacPrograms::record_actor() {
@@ -245,16 +252,17 @@ void FastSacPrograms::record_actor() {
   const LearnerStatistics& scalars = *actor_statistics;
 
   program.record(unpack_observation(layout.observation()));
-  actor.record_forward(program, actor_state.parameters, buffers_.observation,
-                       layout.observation_dim, buffers_.actor, buffers_.action_heads);
+  actor.record_forward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
+                       buffers_.actor, buffers_.action_heads);
   // Normals behind those of the critic program's next action.
   program.record(sample(layout.action_dim, buffers_.critic_input));
-  critic.record_forward(program, critic_state.parameters, buffers_.critic_input, critic_width(),
-                        buffers_.critic, buffers_.logits);
+  critic.record_forward(program, critic_state.parameters, buffers_.critic_input,
+                        critic.input_stride(), buffers_.critic, buffers_.logits);
   ActorLossOp loss{};
   loss.rows = spec.batch;
   loss.groups = kCritics;
   loss.support = support();
+  loss.value_stride = critic.head_width();
   loss.logits = buffers_.logits;
   loss.bias = critic_state.parameters + critic.head().bias;
   loss.log_probability = buffers_.log_probability;
@@ -264,22 +272,24 @@ void FastSacPrograms::record_actor() {
   loss.entropy = scalars["policy/entropy"];
   program.record(loss);
   critic.record_input_gradient(program, critic_state.parameters, buffers_.critic,
-                               buffers_.logits_gradient, layout.critic_dim, layout.action_dim,
+                               buffers_.logits_gradient, first_gradient_column(),
+                               critic.input_stride() - first_gradient_column(),
                                buffers_.action_gradient);
   ActionGradientOp heads{};
   heads.rows = spec.batch;
   heads.actions = layout.action_dim;
+  heads.heads_stride = actor.head_width();
   heads.heads = buffers_.action_heads;
   heads.bias = actor_state.parameters + actor.head().bias;
   heads.noise = buffers_.noise;
-  heads.action_gradient = buffers_.action_gradient;
+  heads.action_gradient = buffers_.action_gradient + (layout.critic_dim - first_gradient_column());
+  heads.action_gradient_stride = critic.input_stride() - first_gradient_column();
   heads.log_alpha = log_alpha;
   heads.heads_gradient = buffers_.action_heads_gradient;
   heads.mean_deviation = scalars["policy/std_mean"];
   program.record(heads);
-  actor.record_backward(program, actor_state.parameters, buffers_.observation,
-                        layout.observation_dim, buffers_.actor, buffers_.action_heads_gradient,
-                        actor_state.gradient);
+  actor.record_backward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
+                        buffers_.actor, buffers_.action_heads_gradient, actor_state.gradient);
   record_step(program, actor_state, scalars["loss/actor"], LearningRate::kActor, Operand{});
   program.record(scalars.op(finite));
 }

@@ -50,8 +50,9 @@ struct FastSacPrograms {
   struct Buffers {
     Operand observation, critic_input, next_critic_input;
     Operand action_heads, noise, log_probability, action_gradient, action_heads_gradient;
-    Operand logits, target_distribution, logits_gradient;
-    Network::Activations actor, critic;
+    Operand logits, next_logits, target_distribution, logits_gradient;
+    // The target critics have their own, so that they need not wait for the critics.
+    Network::Activations actor, critic, target_critic;
   };
 
   Trained add_trained(const std::string& name, uint64_t count, uint64_t extra);
@@ -67,7 +68,11 @@ struct FastSacPrograms {
   void record_step(Program& program, const Trained& trained, Operand loss, LearningRate rate,
                    Operand moving_target);
 
-  int critic_width() const { return layout.critic_dim + layout.action_dim; }
+  // The gradient of the critics' input is computed from here on: the vector that the action begins
+  // in, to the end.
+  int first_gradient_column() const {
+    return layout.critic_dim / Network::kVector * Network::kVector;
+  }
   Support support() const { return {spec.atoms, spec.v_min, spec.v_max}; }
   AdamWConstants constants(float weight_decay) const {
     return {spec.beta1, spec.beta2, weight_decay};

@@ -88,9 +88,9 @@ size_t LearnerFastSac::bytes_needed(const LearnerSpec& spec, const RowLayout& la
 }
 
 uint64_t LearnerFastSac::device_bytes_needed(const LearnerSpec& spec, const RowLayout& layout,
-                                             const BackendApi& api) {
+                                             const BackendApi& api, Precision precision) {
   const FastSacPrograms programs(spec, layout);
-  return DeviceWorkspace::bytes_needed(api, programs.workspace, programs.all());
+  return DeviceWorkspace::bytes_needed(api, programs.workspace, programs.all(), precision);
 }
 
 void LearnerFastSac::write_mirror(const FastSacPrograms::Mirror& to, const MirrorColumns& from,

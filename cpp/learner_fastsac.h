@@ -31,7 +31,7 @@ class LearnerFastSac : public Learner {
   // What an instance will allocate, without allocating it; `device` of the backend's memory.
   static size_t bytes_needed(const LearnerSpec& spec, const RowLayout& layout);
   static uint64_t device_bytes_needed(const LearnerSpec& spec, const RowLayout& layout,
-                                      const BackendApi& api);
+                                      const BackendApi& api, Precision precision);
 
   void update(const float* rows, int row_stride, uint64_t update_index) override;
   void normalise_from(const float* rows, uint64_t count, int row_stride) override;

@@ -1,5 +1,6 @@
 #include "network.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace millrace {
@@ -8,12 +9,12 @@ Network::Network(NetworkShape shape) : shape_(shape) {
   MR_CHECK(shape.inputs > 0 && shape.outputs > 0 && shape.groups > 0, "a network has no side 0");
   MR_CHECK(shape.hidden >= 4 && shape.hidden % 4 == 0, "hidden width must be a multiple of 4");
   const uint64_t groups = shape.groups;
-  const auto place = [&](const std::string& name, std::vector<int64_t> dims, int fan_in,
-                         Tensor::Kind kind, bool is_head) {
-    uint64_t size = 1;
-    for (const int64_t dim : dims) size *= dim;
-    tensors_.push_back({name, std::move(dims), parameter_count_, size, fan_in, kind, is_head});
+  const auto place = [&](const std::string& name, std::vector<int64_t> dims, int rows, int columns,
+                         int fan_in, Tensor::Kind kind, bool is_head) {
     const uint64_t offset = parameter_count_;
+    const uint64_t size = static_cast<uint64_t>(rows) * columns;
+    tensors_.push_back({name, std::move(dims), offset, static_cast<uint64_t>(columns), size, fan_in,
+                        kind, is_head});
     parameter_count_ += size * groups;
     return offset;
   };
@@ -22,12 +23,16 @@ Network::Network(NetworkShape shape) : shape_(shape) {
     const bool is_head = i == kHiddenLayers;
     const int outputs = is_head ? shape.outputs : shape.hidden >> i;
     const std::string name = is_head ? "head" : "l" + std::to_string(i);
-    Layer layer{inputs, outputs, 0, 0, 0, 0};
-    layer.weight = place(name + "/weight", {outputs, inputs}, inputs, Tensor::kWeight, is_head);
-    layer.bias = place(name + "/bias", {outputs}, inputs, Tensor::kBias, is_head);
+    Layer layer{i == 0 ? filled(inputs) : inputs, is_head ? filled(outputs) : outputs, 0, 0, 0, 0};
+    layer.weight = place(name + "/weight", {outputs, inputs}, layer.outputs, layer.inputs, inputs,
+                         Tensor::kWeight, is_head);
+    const auto place_vector = [&](const char* part, Tensor::Kind kind) {
+      return place(name + part, {outputs}, 1, layer.outputs, inputs, kind, is_head);
+    };
+    layer.bias = place_vector("/bias", Tensor::kBias);
     if (!is_head) {
-      layer.gain = place(name + "/norm/weight", {outputs}, inputs, Tensor::kGain, false);
-      layer.shift = place(name + "/norm/bias", {outputs}, inputs, Tensor::kShift, false);
+      layer.gain = place_vector("/norm/weight", Tensor::kGain);
+      layer.shift = place_vector("/norm/bias", Tensor::kShift);
     }
     layers_.push_back(layer);
     inputs = outputs;
@@ -42,11 +47,12 @@ Network::Activations Network::add_activations(Workspace& workspace, const std::s
   for (int i = 0; i < kHiddenLayers; ++i) {
     const std::string prefix = name + "/l" + std::to_string(i) + "/";
     const uint64_t values = lines * layers_[i].outputs;
-    activations.normalised[i] = workspace.add_transient(prefix + "normalised", values);
-    activations.output[i] = workspace.add_transient(prefix + "output", values);
+    activations.linear[i] = workspace.add_activation(prefix + "linear", values);
+    activations.output[i] = workspace.add_activation(prefix + "output", values);
+    activations.mean[i] = workspace.add_transient(prefix + "mean", lines);
     activations.inverse_deviation[i] = workspace.add_transient(prefix + "inverse_deviation", lines);
     if (with_gradients) {
-      activations.gradient[i] = workspace.add_transient(prefix + "gradient", values);
+      activations.gradient[i] = workspace.add_activation(prefix + "gradient", values);
     }
   }
   return activations;
@@ -119,19 +125,21 @@ GemmOp Network::input_product(int rows, Operand gradient, Operand parameters, co
 
 void Network::record_forward(Program& program, Operand parameters, Operand input, int input_stride,
                              const Activations& activations, Operand heads) const {
+  MR_CHECK(input_stride >= this->input_stride(), "rows of inputs are filled up");
   uint64_t distance = 0;
   for (int i = 0; i < kHiddenLayers; ++i) {
     const Layer& layer = layers_[i];
     program.record(product(activations.rows, input, input_stride, distance, parameters, layer,
-                           activations.normalised[i]));
+                           activations.linear[i]));
     LayerForwardOp forward{};
     forward.rows = activations.rows;
     forward.groups = shape_.groups;
     forward.width = layer.outputs;
-    forward.linear = activations.normalised[i];
+    forward.linear = activations.linear[i];
     forward.bias = parameters + layer.bias;
     forward.gain = parameters + layer.gain;
     forward.shift = parameters + layer.shift;
+    forward.mean = activations.mean[i];
     forward.inverse_deviation = activations.inverse_deviation[i];
     forward.output = activations.output[i];
     program.record(forward);
@@ -152,8 +160,10 @@ LayerBackwardOp Network::layer_backward(int index, Operand parameters,
   op.groups = shape_.groups;
   op.width = layer.outputs;
   op.gradient = activations.gradient[index];
-  op.normalised = activations.normalised[index];
+  op.linear = activations.linear[index];
+  op.mean = activations.mean[index];
   op.inverse_deviation = activations.inverse_deviation[index];
+  op.bias = parameters + layer.bias;
   op.gain = parameters + layer.gain;
   op.shift = parameters + layer.shift;
   if (parameter_gradient.used()) {
@@ -170,7 +180,7 @@ void Network::record_backward(Program& program, Operand parameters, Operand inpu
   const int rows = activations.rows;
   ColumnSumOp bias{};
   bias.rows = rows;
-  bias.width = shape_.groups * shape_.outputs;
+  bias.width = shape_.groups * head_width();
   bias.values = heads_gradient;
   bias.sums = parameter_gradient + head().bias;
   program.record(bias);
@@ -219,12 +229,16 @@ void Network::initialise(float* parameters, u64 seed, u32 first_environment, boo
     const float limit = 1.0f / std::sqrt(static_cast<float>(tensor.fan_in));
     for (int g = 0; g < shape_.groups; ++g, ++environment) {
       float* values = parameters + tensor.offset + g * tensor.distance;
+      std::fill_n(values, tensor.distance, 0.0f);
       const RandomSource source = random_source(seed, kStreamInitialWeights, environment, 0);
-      for (uint64_t i = 0; i < tensor.distance; ++i) {
-        const bool is_drawn = tensor.kind == Tensor::kWeight || tensor.kind == Tensor::kBias;
-        values[i] = is_drawn && !(tensor.is_head && zero_head)
-                        ? random_uniform(source, static_cast<u32>(i), -limit, limit)
-                        : (tensor.kind == Tensor::kGain ? 1.0f : 0.0f);
+      const bool is_drawn = (tensor.kind == Tensor::kWeight || tensor.kind == Tensor::kBias) &&
+                            !(tensor.is_head && zero_head);
+      const uint64_t columns = static_cast<uint64_t>(tensor.shape.back());
+      const uint64_t rows = tensor.shape.size() == 2 ? static_cast<uint64_t>(tensor.shape[0]) : 1;
+      for (uint64_t i = 0; i < rows * columns; ++i) {
+        float& value = values[i / columns * tensor.row_stride + i % columns];
+        if (is_drawn) value = random_uniform(source, static_cast<u32>(i), -limit, limit);
+        if (tensor.kind == Tensor::kGain) value = 1.0f;
       }
     }
   }

@@ -3,6 +3,10 @@
 // tensor; within a tensor, group by group, so that group g of a layer is one matrix and the first
 // layer of all groups is one matrix, too. Gradients, moments and targets share this layout.
 //
+// What comes from outside and what goes out has any width: the first layer's columns and the head's
+// rows are filled up to a multiple of kVector, so that devices read rows in whole vectors. What
+// fills them up is zero for ever: zero inputs make no gradient, and zero weights no output.
+//
 // Only records programs; owns no memory.
 #pragma once
 
@@ -21,8 +25,10 @@ struct NetworkShape {
 class Network {
  public:
   static constexpr int kHiddenLayers = 3;
+  static constexpr int kVector = 8;
+  static constexpr int filled(int width) { return (width + kVector - 1) / kVector * kVector; }
 
-  // Offsets are elements from the start of the span.
+  // Filled-up widths. Offsets are elements from the start of the span.
   struct Layer {
     int inputs, outputs;
     uint64_t weight, bias;  // [group][output][input], [group][output]
@@ -34,8 +40,9 @@ class Network {
     // "l0/weight", "l0/bias", "l0/norm/weight", "l0/norm/bias", …, "head/weight", "head/bias"
     std::string name;
     std::vector<int64_t> shape;
-    uint64_t offset;    // of group 0
-    uint64_t distance;  // to the next group
+    uint64_t offset;      // of group 0
+    uint64_t row_stride;  // of a matrix
+    uint64_t distance;    // to the next group
     int fan_in;
     enum Kind { kWeight, kBias, kGain, kShift } kind;
     bool is_head;
@@ -44,12 +51,14 @@ class Network {
   // Carriers of one evaluation at a fixed number of rows.
   struct Activations {
     int rows;
-    std::array<Operand, kHiddenLayers> normalised, output, inverse_deviation, gradient;
+    std::array<Operand, kHiddenLayers> linear, output, mean, inverse_deviation, gradient;
   };
 
   explicit Network(NetworkShape shape);
 
   const NetworkShape& shape() const { return shape_; }
+  int input_stride() const { return layers_[0].inputs; }  // at least, of rows of inputs
+  int head_width() const { return head().outputs; }       // of one group's heads
   const Layer& layer(int i) const { return layers_[i]; }
   const Layer& head() const { return layers_[kHiddenLayers]; }
   uint64_t parameter_count() const { return parameter_count_; }
@@ -58,7 +67,7 @@ class Network {
   Activations add_activations(Workspace& workspace, const std::string& name, int rows,
                               bool with_gradients) const;
 
-  // heads [row][group][output], without the head's bias (the op that reads them adds it).
+  // heads [row][group][head_width()], without the head's bias (the op that reads them adds it).
   void record_forward(Program& program, Operand parameters, Operand input, int input_stride,
                       const Activations& activations, Operand heads) const;
 
@@ -68,6 +77,7 @@ class Network {
                        Operand parameter_gradient) const;
 
   // From the gradient of the heads to that of `columns` input columns, summed over the groups.
+  // Devices are fastest where first_column is a multiple of kVector.
   void record_input_gradient(Program& program, Operand parameters, const Activations& activations,
                              Operand heads_gradient, int first_column, int columns,
                              Operand input_gradient) const;

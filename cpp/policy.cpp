@@ -12,8 +12,12 @@ void register_network(StateRegistry& registry, const Network& network, const std
   for (int g = 0; g < groups; ++g) {
     const std::string prefix = groups == 1 ? name + "/" : name + "/" + std::to_string(g) + "/";
     for (const Network::Tensor& tensor : network.tensors()) {
-      registry.add(prefix + tensor.name + suffix, DType::kF32, tensor.shape,
-                   parameters + tensor.offset + g * tensor.distance);
+      float* values = parameters + tensor.offset + g * tensor.distance;
+      if (tensor.shape.size() == 2) {
+        registry.add_matrix(prefix + tensor.name + suffix, tensor.shape, tensor.row_stride, values);
+      } else {
+        registry.add(prefix + tensor.name + suffix, DType::kF32, tensor.shape, values);
+      }
     }
   }
 }
@@ -27,8 +31,8 @@ Policy::Policy(PolicyShape shape, int max_rows)
       normalizer_(shape.observation_dim) {
   const uint64_t rows = max_rows;
   parameters_ = workspace_.add_floats("policy/parameters", parameter_count_);
-  input_ = workspace_.add_floats("policy/input", rows * shape.observation_dim);
-  heads_ = workspace_.add_floats("policy/heads", rows * 2 * shape.action_dim);
+  input_ = workspace_.add_floats("policy/input", rows * network_.input_stride());
+  heads_ = workspace_.add_floats("policy/heads", rows * network_.head_width());
   action_ = workspace_.add_floats("policy/action", rows * shape.action_dim);
   noise_ = workspace_.add_floats("policy/noise", rows * shape.action_dim);
   no_noise_ = workspace_.add_floats("policy/no_noise", rows * shape.action_dim);
@@ -44,7 +48,8 @@ Program Policy::record(int rows, bool deterministic) const {
   Program program(deterministic ? "act_deterministic" : "act_exploring", workspace_);
   UnpackOp unpack{};
   unpack.rows = unpack.source_rows = rows;
-  unpack.width = unpack.target_stride = shape_.observation_dim;
+  unpack.width = shape_.observation_dim;
+  unpack.target_stride = network_.input_stride();
   unpack.target = input_;
   if (shape_.is_normalised) {
     unpack.mean = parameters_ + network_.parameter_count();
@@ -53,11 +58,12 @@ Program Policy::record(int rows, bool deterministic) const {
   program.record(unpack);
   Network::Activations activations = activations_;
   activations.rows = rows;
-  network_.record_forward(program, parameters_, input_, shape_.observation_dim, activations,
+  network_.record_forward(program, parameters_, input_, network_.input_stride(), activations,
                           heads_);
   SampleActionOp sample{};
   sample.rows = rows;
   sample.actions = sample.action_stride = shape_.action_dim;
+  sample.heads_stride = network_.head_width();
   sample.heads = heads_;
   sample.bias = parameters_ + network_.head().bias;
   sample.deterministic = deterministic;

@@ -1,12 +1,9 @@
 #include "program.h"
 
+#include <algorithm>
+
 namespace millrace {
 namespace {
-
-struct Extent {
-  Operand operand;
-  uint64_t count;
-};
 
 uint64_t matrix(uint64_t rows, uint64_t width, uint64_t stride) {
   return (rows - 1) * stride + width;
@@ -14,13 +11,16 @@ uint64_t matrix(uint64_t rows, uint64_t width, uint64_t stride) {
 
 uint64_t product(uint64_t a, uint64_t b, uint64_t c = 1) { return a * b * c; }
 
+// What an op reads and does not write; whatever is not marked so is written.
+Extent read(Operand operand, uint64_t count) { return {operand, count, true}; }
+
 std::vector<Extent> extents(const UnpackOp& op) {
   const uint64_t width = op.width;
   return {{op.target, matrix(op.rows, width, op.target_stride)},
-          {op.mirror_source, width},
-          {op.mirror_sign, width},
-          {op.mean, width},
-          {op.scale, width}};
+          read(op.mirror_source, width),
+          read(op.mirror_sign, width),
+          read(op.mean, width),
+          read(op.scale, width)};
 }
 
 std::vector<Extent> extents(const GemmOp& op) {
@@ -28,99 +28,104 @@ std::vector<Extent> extents(const GemmOp& op) {
   const uint64_t m = op.m, n = op.n, k = op.k;
   const uint64_t a = op.transpose_a ? matrix(k, m, op.a_stride) : matrix(m, k, op.a_stride);
   const uint64_t b = op.transpose_b ? matrix(n, k, op.b_stride) : matrix(k, n, op.b_stride);
-  return {{op.a, last * op.a_distance + a},
-          {op.b, last * op.b_distance + b},
+  return {read(op.a, last * op.a_distance + a),
+          read(op.b, last * op.b_distance + b),
           {op.c, last * op.c_distance + matrix(m, n, op.c_stride)}};
 }
 
 std::vector<Extent> extents(const LayerForwardOp& op) {
   const uint64_t parameters = product(op.groups, op.width);
-  const uint64_t values = product(op.rows, op.groups, op.width);
-  return {{op.linear, values},   {op.bias, parameters},
-          {op.gain, parameters}, {op.shift, parameters},
-          {op.output, values},   {op.inverse_deviation, product(op.rows, op.groups)}};
+  const uint64_t lines = product(op.rows, op.groups);
+  const uint64_t values = lines * op.width;
+  return {read(op.linear, values),      read(op.bias, parameters), read(op.gain, parameters),
+          read(op.shift, parameters),   {op.output, values},       {op.mean, lines},
+          {op.inverse_deviation, lines}};
 }
 
 std::vector<Extent> extents(const LayerBackwardOp& op) {
   const uint64_t parameters = product(op.groups, op.width);
-  const uint64_t values = product(op.rows, op.groups, op.width);
-  return {{op.gradient, values},
-          {op.normalised, values},
-          {op.inverse_deviation, product(op.rows, op.groups)},
-          {op.gain, parameters},
-          {op.shift, parameters},
-          {op.bias_gradient, parameters},
-          {op.gain_gradient, parameters},
-          {op.shift_gradient, parameters}};
+  const uint64_t lines = product(op.rows, op.groups);
+  const uint64_t values = lines * op.width;
+  return {{op.gradient, values},          read(op.linear, values),
+          read(op.mean, lines),           read(op.inverse_deviation, lines),
+          read(op.bias, parameters),      read(op.gain, parameters),
+          read(op.shift, parameters),     {op.bias_gradient, parameters},
+          {op.gain_gradient, parameters}, {op.shift_gradient, parameters}};
 }
 
 std::vector<Extent> extents(const ColumnSumOp& op) {
-  return {{op.values, product(op.rows, op.width)}, {op.sums, static_cast<uint64_t>(op.width)}};
+  return {read(op.values, product(op.rows, op.width)), {op.sums, static_cast<uint64_t>(op.width)}};
 }
 
 std::vector<Extent> extents(const SampleActionOp& op) {
-  return {{op.heads, product(op.rows, 2, op.actions)},
-          {op.bias, product(2, op.actions)},
+  return {read(op.heads, matrix(op.rows, product(2, op.actions), op.heads_stride)),
+          read(op.bias, product(2, op.actions)),
           {op.action, matrix(op.rows, op.actions, op.action_stride)},
           {op.log_probability, static_cast<uint64_t>(op.rows)},
           {op.noise, product(op.rows, op.actions)}};
 }
 
 std::vector<Extent> extents(const ActionGradientOp& op) {
-  return {{op.heads, product(op.rows, 2, op.actions)},
-          {op.bias, product(2, op.actions)},
-          {op.noise, product(op.rows, op.actions)},
-          {op.action_gradient, product(op.rows, op.actions)},
-          {op.log_alpha, 1},
-          {op.heads_gradient, product(op.rows, 2, op.actions)},
+  const uint64_t heads = matrix(op.rows, product(2, op.actions), op.heads_stride);
+  return {read(op.heads, heads),
+          read(op.bias, product(2, op.actions)),
+          read(op.noise, product(op.rows, op.actions)),
+          read(op.action_gradient, matrix(op.rows, op.actions, op.action_gradient_stride)),
+          read(op.log_alpha, 1),
+          {op.heads_gradient, heads},
           {op.mean_deviation, 1}};
 }
 
 std::vector<Extent> extents(const ProjectTargetOp& op) {
-  const uint64_t values = product(op.rows, op.groups, op.support.atoms);
-  return {{op.logits, values},
-          {op.bias, product(op.groups, op.support.atoms)},
-          {op.log_probability, static_cast<uint64_t>(op.rows)},
-          {op.log_alpha, 1},
+  const uint64_t values = matrix(product(op.rows, op.groups), op.support.atoms, op.value_stride);
+  return {read(op.logits, values),
+          read(op.bias, matrix(op.groups, op.support.atoms, op.value_stride)),
+          read(op.log_probability, static_cast<uint64_t>(op.rows)),
+          read(op.log_alpha, 1),
           {op.target, values}};
 }
 
 std::vector<Extent> extents(const CriticLossOp& op) {
-  const uint64_t values = product(op.rows, op.groups, op.support.atoms);
-  return {{op.logits, values}, {op.bias, product(op.groups, op.support.atoms)},
-          {op.target, values}, {op.logits_gradient, values},
-          {op.loss, 1},        {op.value_mean, 1},
-          {op.value_max, 1},   {op.value_min, 1}};
+  const uint64_t values = matrix(product(op.rows, op.groups), op.support.atoms, op.value_stride);
+  return {read(op.logits, values),
+          read(op.bias, matrix(op.groups, op.support.atoms, op.value_stride)),
+          read(op.target, values),
+          {op.logits_gradient, values},
+          {op.loss, 1},
+          {op.value_mean, 1},
+          {op.value_max, 1},
+          {op.value_min, 1}};
 }
 
 std::vector<Extent> extents(const ActorLossOp& op) {
-  const uint64_t values = product(op.rows, op.groups, op.support.atoms);
-  return {{op.logits, values},
-          {op.bias, product(op.groups, op.support.atoms)},
-          {op.log_probability, static_cast<uint64_t>(op.rows)},
-          {op.log_alpha, 1},
+  const uint64_t values = matrix(product(op.rows, op.groups), op.support.atoms, op.value_stride);
+  return {read(op.logits, values),
+          read(op.bias, matrix(op.groups, op.support.atoms, op.value_stride)),
+          read(op.log_probability, static_cast<uint64_t>(op.rows)),
+          read(op.log_alpha, 1),
           {op.logits_gradient, values},
           {op.loss, 1},
           {op.entropy, 1}};
 }
 
 std::vector<Extent> extents(const GradientNormOp& op) {
-  return {{op.gradient, op.count}, {op.loss, 1}, {op.norm, 1}, {op.clip, 1}, {op.finite, 1}};
+  return {
+      read(op.gradient, op.count), read(op.loss, 1), {op.norm, 1}, {op.clip, 1}, {op.finite, 1}};
 }
 
 std::vector<Extent> extents(const AdamWOp& op) {
   return {{op.parameters, op.count},
-          {op.gradient, op.count},
+          read(op.gradient, op.count),
           {op.first_moment, op.count},
           {op.second_moment, op.count},
           {op.step, 1},
-          {op.clip, 1},
-          {op.finite, 1},
+          read(op.clip, 1),
+          read(op.finite, 1),
           {op.target, op.count}};
 }
 
 std::vector<Extent> extents(const TemperatureOp& op) {
-  return {{op.log_probability, static_cast<uint64_t>(op.rows)},
+  return {read(op.log_probability, static_cast<uint64_t>(op.rows)),
           {op.log_alpha, 1},
           {op.first_moment, 1},
           {op.second_moment, 1},
@@ -132,22 +137,64 @@ std::vector<Extent> extents(const TemperatureOp& op) {
 }
 
 std::vector<Extent> extents(const StatisticsOp& op) {
-  return {{op.scalars, op.folds.size()}, {op.totals, op.folds.size() + 2}, {op.finite, 1}};
+  return {read(op.scalars, op.folds.size()), {op.totals, op.folds.size() + 2}, read(op.finite, 1)};
 }
 
 }  // namespace
 
+bool Program::conflict(const std::vector<Extent>& one, const std::vector<Extent>& other) {
+  for (const Extent& a : one) {
+    for (const Extent& b : other) {
+      if (a.operand.carrier != b.operand.carrier || (a.is_only_read && b.is_only_read)) continue;
+      if (a.operand.offset < b.operand.offset + b.count &&
+          b.operand.offset < a.operand.offset + a.count) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// From the latest record back: what an earlier found one runs after is after it already.
+void Program::add_order(Record& record, std::vector<Extent> extents) {
+  std::vector<bool> runs_after(records_.size(), false);
+  for (size_t i = records_.size(); i-- > 0;) {
+    if (runs_after[i] || !conflict(extents, extents_[i])) continue;
+    record.after.push_back(static_cast<int>(i));
+    runs_after[i] = true;
+    for (size_t earlier = 0; earlier < i; ++earlier) {
+      if (runs_after_[i][earlier]) runs_after[earlier] = true;
+    }
+  }
+  extents_.push_back(std::move(extents));
+  runs_after_.push_back(std::move(runs_after));
+}
+
+int Program::lane_for(const Record& record) const {
+  const auto follows = [&](int latest) {
+    return std::find(record.after.begin(), record.after.end(), latest) != record.after.end();
+  };
+  const auto found = std::find_if(latest_.begin(), latest_.end(), follows);
+  const auto idle = std::min_element(latest_.begin(), latest_.end());
+  return static_cast<int>((found != latest_.end() ? found : idle) - latest_.begin());
+}
+
 void Program::record(Op op, Site site) {
-  const auto operands = std::visit([](const auto& typed) { return extents(typed); }, op);
-  for (const Extent& extent : operands) {
+  std::vector<Extent> used;
+  for (const Extent& extent : std::visit([](const auto& typed) { return extents(typed); }, op)) {
     if (!extent.operand.used()) continue;
     const Workspace::Carrier& carrier = workspace_->carriers().at(extent.operand.carrier);
     MR_CHECK(extent.operand.offset + extent.count <= carrier.count,
              std::string(kind_of(op)) + " of program '" + name_ + "' recorded at " + site.file +
                  ":" + std::to_string(site.line) + " reaches beyond carrier '" + carrier.name +
                  "'");
+    used.push_back(extent);
   }
-  records_.push_back({std::move(op), site});
+  Record record{std::move(op), site, {}};
+  add_order(record, std::move(used));
+  record.lane = lane_for(record);
+  latest_[static_cast<size_t>(record.lane)] = static_cast<int>(records_.size());
+  records_.push_back(std::move(record));
 }
 
 double Program::gemm_flops() const {

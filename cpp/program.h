@@ -11,6 +11,7 @@
 // shape that are evaluated together (the twin critics): activations lie [row][group][column].
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -63,18 +64,19 @@ struct GemmOp {
   uint64_t a_distance, b_distance, c_distance;
 };
 
-// y = silu(gain * normalise(linear + bias) + shift). `linear` is replaced by the normalised values.
+// y = silu(gain * (linear + bias - mean) * inverse_deviation + shift), mean and deviation those of
+// each row of each group.
 struct LayerForwardOp {
   int rows, groups, width;
   Operand linear, bias, gain, shift;
-  Operand inverse_deviation;  // [row][group]
+  Operand mean, inverse_deviation;  // [row][group]
   Operand output;
 };
 
 // `gradient` holds dL/dy on entry and dL/dlinear on return.
 struct LayerBackwardOp {
   int rows, groups, width;
-  Operand gradient, normalised, inverse_deviation, gain, shift;
+  Operand gradient, linear, mean, inverse_deviation, bias, gain, shift;
   Operand bias_gradient, gain_gradient, shift_gradient;  // all unused: only the input's gradient
 };
 
@@ -84,12 +86,13 @@ struct ColumnSumOp {
   Operand values, sums;
 };
 
-// Tanh-squashed Gaussian: heads[r] = mean (A) | raw log deviation (A), before `bias`.
+// Tanh-squashed Gaussian: heads[r] = mean (A) | raw log deviation (A), before `bias`; rows of heads
+// lie heads_stride apart.
 //   log s = -5 + 2.5 (tanh(raw) + 1), a = tanh(clamp(mean, +-10) + s e), e from `stream` with
 //   environment = row and normals first_normal, first_normal + 1, ...
 //   log pi = sum over dims of -e^2/2 - log s - log(2 pi)/2 - log(1 - a^2 + 1e-6)
 struct SampleActionOp {
-  int rows, actions;
+  int rows, actions, heads_stride;
   Operand heads, bias;
   bool deterministic;  // draws nothing: e is what `noise` holds, zero in a fresh carrier
   RandomStream stream;
@@ -102,11 +105,15 @@ struct SampleActionOp {
 
 // dL/dheads for L = mean(alpha log pi) + (what action_gradient is the gradient of).
 struct ActionGradientOp {
-  int rows, actions;
+  int rows, actions, heads_stride;
   Operand heads, bias, noise, action_gradient, log_alpha;
-  Operand heads_gradient;
+  int action_gradient_stride;
+  Operand heads_gradient;  // rows heads_stride apart, too
   Operand mean_deviation;  // scalar: mean over rows and dims of s
 };
+
+// Of the three ops on values below: logits, targets and gradients lie [row][group][atom] with
+// value_stride from group to group, as does the bias [group][atom].
 
 // Each group's own next distribution, moved to r - gamma b alpha log pi' + gamma b z, clamped to
 // the support and split between neighbours. b = clamp(1 - done + truncated, 0, 1). A reward that is
@@ -114,17 +121,19 @@ struct ActionGradientOp {
 struct ProjectTargetOp {
   int rows, source_rows, groups;
   Support support;
+  int value_stride;
   int reward_column, done_column, truncated_column;
   float gamma;
   Operand logits, bias;
   Operand log_probability, log_alpha;
-  Operand target;  // [row][group][atom]
+  Operand target;
 };
 
 // Cross entropy with log-probabilities clamped at -30, mean over rows, summed over groups.
 struct CriticLossOp {
   int rows, groups;
   Support support;
+  int value_stride;
   Operand logits, bias, target;
   Operand logits_gradient;
   Operand loss, value_mean, value_max, value_min;  // scalars
@@ -135,6 +144,7 @@ struct CriticLossOp {
 struct ActorLossOp {
   int rows, groups;
   Support support;
+  int value_stride;
   Operand logits, bias;
   Operand log_probability, log_alpha;
   Operand logits_gradient;
@@ -197,6 +207,13 @@ inline const char* kind_of(const Op& op) {
   return kNames[op.index()];
 }
 
+// What an op touches of a carrier.
+struct Extent {
+  Operand operand;
+  uint64_t count;
+  bool is_only_read = false;
+};
+
 // Where an op was recorded; findings name it.
 struct Site {
   const char* file;
@@ -208,23 +225,44 @@ class Program {
   struct Record {
     Op op;
     Site site;
+    // Numbers of earlier records, the fewest from which follows what this one must run after: those
+    // that write what it uses or use what it writes. In any order that keeps this the program
+    // computes the same bits.
+    std::vector<int> after;
+    // Of kLanes in-order queues, the one whose latest record is among `after`, else the one that
+    // has been idle for longest.
+    int lane = 0;
   };
+  static constexpr int kLanes = 3;
 
   Program(std::string name, const Workspace& workspace)
-      : name_(std::move(name)), workspace_(&workspace) {}
+      : name_(std::move(name)), workspace_(&workspace) {
+    latest_.fill(kNone);
+  }
 
-  // Throws kBug, naming the site, when an operand does not fit into its carrier.
+  // Records run in order, or side by side as far as `after` permits. Throws kBug, naming the site,
+  // when an operand does not fit into its carrier.
   void record(Op op, Site site = {__builtin_FILE(), __builtin_LINE()});
 
   const std::string& name() const { return name_; }
+  const Workspace& workspace() const { return *workspace_; }
   const std::vector<Record>& records() const { return records_; }
   // Multiply-adds of all matrix products, times two.
   double gemm_flops() const;
 
  private:
+  static constexpr int kNone = -1;
+
+  static bool conflict(const std::vector<Extent>& one, const std::vector<Extent>& other);
+  void add_order(Record& record, std::vector<Extent> extents);
+  int lane_for(const Record& record) const;
+
   std::string name_;
   const Workspace* workspace_;
   std::vector<Record> records_;
+  std::array<int, kLanes> latest_;             // record of each lane, or kNone
+  std::vector<std::vector<Extent>> extents_;   // of each record
+  std::vector<std::vector<bool>> runs_after_;  // [record][earlier record], however indirectly
 };
 
 }  // namespace millrace

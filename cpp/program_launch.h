@@ -23,13 +23,20 @@ constexpr uint32_t precision_bit(Precision precision) {
 // this machine, or always the backend's own kernel.
 enum class Products : uint32_t { kLibrary, kOwnKernel };
 
+// Whether ops that do not wait for each other may run at the same time, as far as the backend can.
+// The bits are the same.
+enum class Order : uint32_t { kSideBySide, kOneByOne };
+
 struct ProgramLaunch {
   const Program* program;
-  void* const* carriers;       // by number: where each carrier of the workspace lies
+  void* const* carriers;  // by number: where each carrier of the workspace lies
+  // By number: where the bf16 copies of parameters lie, null for other carriers. Of precision bf16.
+  void* const* product_copies;
   const Arguments* arguments;  // in the backend's memory
   void* scratch;               // program_scratch_bytes of it; programs of one stream may share it
   Precision precision;
   Products products;
+  Order order;
 };
 
 }  // namespace millrace

@@ -39,6 +39,25 @@ void check_part(const StateTensor& tensor, uint64_t offset, uint64_t count) {
   }
 }
 
+// Calls visit(address, bytes) for each run of adjacent memory between `offset` and `offset +
+// count`.
+template <class Visit>
+void each_run(const StateTensor& tensor, uint64_t offset, uint64_t count, const Visit& visit) {
+  char* data = static_cast<char*>(tensor.data);
+  if (tensor.row_pitch_bytes == 0) {
+    visit(data + offset, count);
+    return;
+  }
+  const uint64_t row_bytes = static_cast<uint64_t>(tensor.shape.back()) * bytes_of(tensor.dtype);
+  while (count > 0) {
+    const uint64_t in_row = offset % row_bytes;
+    const uint64_t bytes = std::min(count, row_bytes - in_row);
+    visit(data + offset / row_bytes * tensor.row_pitch_bytes + in_row, bytes);
+    offset += bytes;
+    count -= bytes;
+  }
+}
+
 }  // namespace
 
 void StateTensor::read(uint64_t offset, void* to, uint64_t count) const {
@@ -46,7 +65,11 @@ void StateTensor::read(uint64_t offset, void* to, uint64_t count) const {
   if (remote != nullptr) {
     remote->read(offset, to, count);
   } else {
-    std::memcpy(to, static_cast<const char*>(data) + offset, count);
+    char* next = static_cast<char*>(to);
+    each_run(*this, offset, count, [&](const char* run, uint64_t bytes) {
+      std::memcpy(next, run, bytes);
+      next += bytes;
+    });
   }
 }
 
@@ -55,7 +78,11 @@ void StateTensor::write(uint64_t offset, const void* from, uint64_t count) const
   if (remote != nullptr) {
     remote->write(offset, from, count);
   } else {
-    std::memcpy(static_cast<char*>(data) + offset, from, count);
+    const char* next = static_cast<const char*>(from);
+    each_run(*this, offset, count, [&](char* run, uint64_t bytes) {
+      std::memcpy(run, next, bytes);
+      next += bytes;
+    });
   }
 }
 
@@ -71,6 +98,14 @@ void StateRegistry::add(std::string name, DType dtype, std::vector<int64_t> shap
   MR_CHECK(data != nullptr || tensor.bytes() == 0,
            "state tensor '" + tensor.name + "' has no memory");
   tensors_.push_back(std::move(tensor));
+}
+
+void StateRegistry::add_matrix(std::string name, std::vector<int64_t> shape, uint64_t row_stride,
+                               float* data) {
+  MR_CHECK(shape.size() == 2 && row_stride >= static_cast<uint64_t>(shape[1]),
+           "rows of state matrix '" + name + "' overlap");
+  add(std::move(name), DType::kF32, std::move(shape), data);
+  tensors_.back().row_pitch_bytes = row_stride * sizeof(float);
 }
 
 }  // namespace millrace

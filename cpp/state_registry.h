@@ -30,9 +30,11 @@ struct StateTensor {
   void* data;                      // host memory, unless `remote` is there
   bool is_replay;                  // belongs to the optional replay part
   RemoteMemory* remote = nullptr;  // of device memory
+  uint64_t row_pitch_bytes = 0;    // from one row of a matrix to the next; 0: they are adjacent
 
-  size_t bytes() const;
-  // Both throw Failure(kInvalid) for bytes outside the tensor.
+  size_t bytes() const;  // of its elements, without what lies between rows
+  // Offsets count bytes of the elements, row after row. Both throw Failure(kInvalid) for bytes
+  // outside the tensor.
   void read(uint64_t offset, void* to, uint64_t count) const;
   void write(uint64_t offset, const void* from, uint64_t count) const;
 };
@@ -42,6 +44,8 @@ class StateRegistry {
   // Throws kBug for a name given twice.
   void add(std::string name, DType dtype, std::vector<int64_t> shape, void* data,
            bool is_replay = false, RemoteMemory* remote = nullptr);
+  // A matrix of floats in host memory whose rows begin row_stride elements apart.
+  void add_matrix(std::string name, std::vector<int64_t> shape, uint64_t row_stride, float* data);
   const std::vector<StateTensor>& tensors() const { return tensors_; }
 
  private:

@@ -102,7 +102,7 @@ void execute(const SampleActionOp& op, const CpuFrame& frame) {
   for (int r = 0; r < op.rows; ++r) {
     const size_t row = r;
     const float log_probability =
-        sample_row(frame.floats(op.heads) + row * 2 * op.actions, bias, noise + row * op.actions,
+        sample_row(frame.floats(op.heads) + row * op.heads_stride, bias, noise + row * op.actions,
                    frame.floats(op.action) + row * op.action_stride, densities.data(), op.actions);
     if (op.log_probability.used()) frame.floats(op.log_probability)[r] = log_probability;
   }
@@ -115,11 +115,11 @@ void execute(const ActionGradientOp& op, const CpuFrame& frame) {
   float deviation_sum = 0.0f;
   for (int r = 0; r < op.rows; ++r) {
     const size_t row = r;
-    const size_t heads = row * 2 * op.actions;
-    action_gradient_row(frame.floats(op.heads) + heads, bias,
-                        frame.floats(op.noise) + row * op.actions,
-                        frame.floats(op.action_gradient) + row * op.actions, alpha_share,
-                        frame.floats(op.heads_gradient) + heads, deviations.data(), op.actions);
+    const size_t heads = row * op.heads_stride;
+    action_gradient_row(
+        frame.floats(op.heads) + heads, bias, frame.floats(op.noise) + row * op.actions,
+        frame.floats(op.action_gradient) + row * op.action_gradient_stride, alpha_share,
+        frame.floats(op.heads_gradient) + heads, deviations.data(), op.actions);
     deviation_sum += lane_sum(deviations.data(), op.actions);
   }
   frame.scalar(op.mean_deviation) = deviation_sum / static_cast<float>(op.rows * op.actions);

@@ -83,14 +83,14 @@ MR_LOOP_FN HeadGradient head_gradient(float mean, float raw, float noise, float 
 #undef MR_HALF_LOG_TWO_PI
 
 // heads: mean (actions) | raw (actions), before `bias`. Returns the row's log pi, to all lanes.
-template <class Team>
+template <class Stored, class Team>
 MR_FN float sample_action_row(const Team& team, const float* heads, const float* bias,
-                              const float* noise, float* action, int actions) {
+                              const float* noise, Stored* action, int actions) {
   float density = 0.0f;
   for (int i = team.lane(); i < actions; i += team.size()) {
     const SampledAction sampled =
         sample_action(heads[i] + bias[i], heads[actions + i] + bias[actions + i], noise[i]);
-    action[i] = sampled.action;
+    action[i] = static_cast<Stored>(sampled.action);
     density += sampled.density;
   }
   return team.sum(density);
@@ -105,17 +105,17 @@ MR_FN void draw_noise_row(const Team& team, RandomSource source, u32 first_norma
 }
 
 // Returns the sum of the row's deviations, to all lanes.
-template <class Team>
+template <class Stored, class Team>
 MR_FN float action_gradient_row(const Team& team, const float* heads, const float* bias,
                                 const float* noise, const float* action_gradient, float alpha_share,
-                                float* heads_gradient, int actions) {
+                                Stored* heads_gradient, int actions) {
   float deviations = 0.0f;
   for (int i = team.lane(); i < actions; i += team.size()) {
     const HeadGradient gradient =
         head_gradient(heads[i] + bias[i], heads[actions + i] + bias[actions + i], noise[i],
                       action_gradient[i], alpha_share);
-    heads_gradient[i] = gradient.mean;
-    heads_gradient[actions + i] = gradient.raw;
+    heads_gradient[i] = static_cast<Stored>(gradient.mean);
+    heads_gradient[actions + i] = static_cast<Stored>(gradient.raw);
     deviations += gradient.deviation;
   }
   return team.sum(deviations);

@@ -21,6 +21,8 @@ struct SoloTeam {
   // The same of floats; a value that is not a number may be passed over.
   MR_FN float maximum(float value) const { return value; }
   MR_FN float sum(float value) const { return value; }
+  // Adds to memory that the lanes share; any lane, any time.
+  MR_FN void add(u32* to, u32 value) const { *to += value; }
 };
 
 }  // namespace millrace

@@ -26,13 +26,25 @@ Operand Workspace::add(const std::string& name, DType dtype, uint64_t count) {
   for (const Carrier& carrier : carriers_) {
     MR_CHECK(carrier.name != name, "carrier '" + name + "' exists");
   }
-  carriers_.push_back({name, dtype, count, false});
+  carriers_.push_back({name, dtype, count, false, Carrier::kPlain});
   return {static_cast<int>(carriers_.size()) - 1, 0};
 }
 
 Operand Workspace::add_transient(const std::string& name, uint64_t count) {
   const Operand operand = add_floats(name, count);
   carriers_.back().is_transient = true;
+  return operand;
+}
+
+Operand Workspace::add_activation(const std::string& name, uint64_t count) {
+  const Operand operand = add_transient(name, count);
+  carriers_.back().role = Carrier::kActivation;
+  return operand;
+}
+
+Operand Workspace::add_parameters(const std::string& name, uint64_t count) {
+  const Operand operand = add_floats(name, count);
+  carriers_.back().role = Carrier::kParameters;
   return operand;
 }
 

@@ -7,6 +7,10 @@
 // transient: written and read by the ops of one update alone. Where programs run on a device, the
 // host allocates the state only.
 //
+// On the host every number is fp32. Where products are computed in bf16, a device stores
+// activations (transient: what products read, and its gradients) in bf16, and beside parameters,
+// which stay fp32, a copy in bf16 that products read.
+//
 // An operand names a place in a carrier: (carrier, offset in elements). Programs hold operands,
 // never addresses, so that one recorded program runs on every backend.
 #pragma once
@@ -35,6 +39,7 @@ class Workspace {
     DType dtype;
     uint64_t count;
     bool is_transient;
+    enum Role { kPlain, kActivation, kParameters } role;
   };
   enum class Contents { kAll, kState };
 
@@ -44,6 +49,8 @@ class Workspace {
     return add(name, DType::kF32, count);
   }
   Operand add_transient(const std::string& name, uint64_t count);
+  Operand add_activation(const std::string& name, uint64_t count);
+  Operand add_parameters(const std::string& name, uint64_t count);
   // Throws kBug when there is no such carrier.
   Operand find(const std::string& name) const;
 

@@ -2,6 +2,7 @@
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
 #include "reduction_cuda.cuh"
+#include "stored.cuh"
 #include "tanh_gaussian_body.h"
 #include "warp_team.cuh"
 
@@ -11,20 +12,22 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kRowsOfABlock = kThreads / kWarp;
 
+template <class Stored>
 struct Sample {
-  int rows, actions;
+  int rows, actions, heads_stride;
   const float *heads, *bias;
   int is_deterministic;
   RandomStream stream;
   u32 first_normal;
-  float* action;
+  Stored* action;
   int action_stride;
   float* noise;
   float* log_probability;
 };
 
+template <class Stored>
 __global__ void __launch_bounds__(kThreads)
-    sample_actions(const Arguments* arguments, const Sample sample) {
+    sample_actions(const Arguments* arguments, const Sample<Stored> sample) {
   const WarpTeam team;
   const int r = static_cast<int>(blockIdx.x) * kRowsOfABlock + threadIdx.x / kWarp;
   if (r >= sample.rows) return;
@@ -36,40 +39,41 @@ __global__ void __launch_bounds__(kThreads)
     draw_noise_row(team, source, sample.first_normal, noise, sample.actions);
   }
   const float log_probability =
-      sample_action_row(team, sample.heads + row * 2 * sample.actions, sample.bias, noise,
+      sample_action_row(team, sample.heads + row * sample.heads_stride, sample.bias, noise,
                         sample.action + row * sample.action_stride, sample.actions);
   if (team.leads() && sample.log_probability != nullptr) {
     sample.log_probability[row] = log_probability;
   }
 }
 
+template <class Stored>
 struct Heads {
-  int rows, actions;
+  int rows, actions, heads_stride, action_gradient_stride;
   const float *heads, *bias, *noise, *action_gradient, *log_alpha;
-  float* heads_gradient;
+  Stored* heads_gradient;
 };
 
-__global__ void __launch_bounds__(kPartThreads) action_gradients(const Heads heads, float* parts) {
+template <class Stored>
+__global__ void __launch_bounds__(kPartThreads)
+    action_gradients(const Heads<Stored> heads, float* mean_deviation, float* parts,
+                     unsigned* arrivals) {
   __shared__ float room[kPartWarps];
   const float alpha_share = mr_exp(*heads.log_alpha) / static_cast<float>(heads.rows);
-  const u64 actions = static_cast<u64>(heads.actions);
   float deviations = 0.0f;
   for (int r = first_row_of_warp(); r < heads.rows; r += kRowsBetween) {
     const u64 row = static_cast<u64>(r);
     deviations +=
-        action_gradient_row(WarpTeam(), heads.heads + row * 2 * actions, heads.bias,
-                            heads.noise + row * actions, heads.action_gradient + row * actions,
-                            alpha_share, heads.heads_gradient + row * 2 * actions, heads.actions);
+        action_gradient_row(WarpTeam(), heads.heads + row * heads.heads_stride, heads.bias,
+                            heads.noise + row * heads.actions,
+                            heads.action_gradient + row * heads.action_gradient_stride, alpha_share,
+                            heads.heads_gradient + row * heads.heads_stride, heads.actions);
   }
   const float sum = block_sum(WarpTeam().leads() ? deviations : 0.0f, room);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
-}
-
-__global__ void __launch_bounds__(kParts)
-    mean_of_parts(const float* parts, float count, float* mean) {
-  __shared__ float room[kParts / kWarp];
-  const float sum = sum_of_parts(parts, room);
-  if (threadIdx.x == 0) *mean = sum / count;
+  if (!is_last_block(arrivals)) return;
+  const float all = sum_of_parts(parts, room);
+  if (threadIdx.x != 0) return;
+  *mean_deviation = all / (static_cast<float>(heads.rows) * static_cast<float>(heads.actions));
 }
 
 }  // namespace
@@ -77,36 +81,41 @@ __global__ void __launch_bounds__(kParts)
 u64 scratch_floats(const ActionGradientOp&) { return kParts; }
 
 cudaError_t launch_op(const CudaFrame& frame, const SampleActionOp& op) {
-  const Sample sample = {op.rows,
-                         op.actions,
-                         frame.floats(op.heads),
-                         frame.floats(op.bias),
-                         op.deterministic ? 1 : 0,
-                         op.stream,
-                         op.first_normal,
-                         frame.floats(op.action),
-                         op.action_stride,
-                         frame.floats(op.noise),
-                         frame.floats(op.log_probability)};
-  return launch_kernel(frame.stream, blocks_for(op.rows, kRowsOfABlock), kThreads, 0,
-                       sample_actions, frame.arguments, sample);
+  return with_stored(frame, op.action, [&](auto* action) {
+    using Stored = std::remove_pointer_t<decltype(action)>;
+    const Sample<Stored> sample = {op.rows,
+                                   op.actions,
+                                   op.heads_stride,
+                                   frame.floats(op.heads),
+                                   frame.floats(op.bias),
+                                   op.deterministic ? 1 : 0,
+                                   op.stream,
+                                   op.first_normal,
+                                   action,
+                                   op.action_stride,
+                                   frame.floats(op.noise),
+                                   frame.floats(op.log_probability)};
+    return launch_kernel(frame.stream, blocks_for(op.rows, kRowsOfABlock), kThreads, 0,
+                         sample_actions<Stored>, frame.arguments, sample);
+  });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ActionGradientOp& op) {
-  const Heads heads = {op.rows,
-                       op.actions,
-                       frame.floats(op.heads),
-                       frame.floats(op.bias),
-                       frame.floats(op.noise),
-                       frame.floats(op.action_gradient),
-                       frame.floats(op.log_alpha),
-                       frame.floats(op.heads_gradient)};
-  const cudaError_t code =
-      launch_kernel(frame.stream, kParts, kPartThreads, 0, action_gradients, heads, frame.scratch);
-  if (code != cudaSuccess) return code;
-  return launch_kernel(frame.stream, 1, kParts, 0, mean_of_parts, frame.scratch,
-                       static_cast<float>(op.rows) * static_cast<float>(op.actions),
-                       frame.floats(op.mean_deviation));
+  return with_stored(frame, op.heads_gradient, [&](auto* heads_gradient) {
+    using Stored = std::remove_pointer_t<decltype(heads_gradient)>;
+    const Heads<Stored> heads = {op.rows,
+                                 op.actions,
+                                 op.heads_stride,
+                                 op.action_gradient_stride,
+                                 frame.floats(op.heads),
+                                 frame.floats(op.bias),
+                                 frame.floats(op.noise),
+                                 frame.floats(op.action_gradient),
+                                 frame.floats(op.log_alpha),
+                                 heads_gradient};
+    return launch_kernel(frame.stream, kParts, kPartThreads, 0, action_gradients<Stored>, heads,
+                         frame.floats(op.mean_deviation), frame.scratch, frame.arrivals);
+  });
 }
 
 }  // namespace millrace

@@ -31,6 +31,7 @@ struct CudaStream {
   cudaStream_t stream;
   std::unique_ptr<CublasLt> library;  // of this stream's matrix products, from their first launch
   bool has_looked_for_library = false;
+  CudaLanes lanes{stream};  // of this stream's programs
 };
 
 CudaStream& stream_of(void* stream) { return *static_cast<CudaStream*>(stream); }
@@ -236,12 +237,17 @@ CublasLt* library_of(CudaStream& queue) {
 int program_async(void* stream, const ProgramLaunch* launch) {
   CudaStream& queue = stream_of(stream);
   if (const int code = use(queue.device)) return code;
-  const CudaFrame frame{
-      queue.stream,      launch->carriers,
-      launch->arguments, static_cast<float*>(launch->scratch),
-      launch->precision, launch->products == Products::kLibrary ? library_of(queue) : nullptr};
+  CudaFrame frame{};
+  frame.stream = queue.stream;
+  frame.workspace = &launch->program->workspace();
+  frame.carriers = launch->carriers;
+  frame.product_copies = launch->product_copies;
+  frame.arguments = launch->arguments;
+  frame.precision = launch->precision;
+  frame.library = launch->products == Products::kLibrary ? library_of(queue) : nullptr;
   size_t at = 0;
-  const cudaError_t code = launch_program(frame, *launch->program, &at);
+  const cudaError_t code =
+      launch_program(frame, launch->scratch, *launch->program, launch->order, queue.lanes, &at);
   if (code == cudaSuccess) return 0;
   const Program::Record& record = launch->program->records()[at];
   return queue.device.keep(kind_of(record.op), record.site.file, code);

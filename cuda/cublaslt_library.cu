@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cublaslt_library.cuh"
+#include "relaxed_capture.cuh"
 
 namespace millrace {
 
@@ -100,18 +101,6 @@ const CublasLtApi* loaded() {
   return api;
 }
 
-// While it lives, this thread's captures stand what plans may do: allocate and load.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then what it was before
-};
-
 int compute_type_of(Precision precision) {
   return precision == Precision::kFp32   ? kComputeFp32
          : precision == Precision::kTf32 ? kComputeTf32
@@ -149,27 +138,32 @@ struct ProductPlan {
   ProductPlan(const ProductPlan&) = delete;
   ProductPlan& operator=(const ProductPlan&) = delete;
 
-  bool lay_out(void** layout, int rows, int columns, int stride, u64 distance, int count) const {
+  bool lay_out(void** layout, bool is_bf16, int rows, int columns, int stride, u64 distance,
+               int count) const {
     const int64_t elements = static_cast<int64_t>(distance);
-    return api.create_layout(layout, CUDA_R_32F, static_cast<uint64_t>(columns),
-                             static_cast<uint64_t>(rows), stride) == kSuccess &&
+    return api.create_layout(layout, is_bf16 ? CUDA_R_16BF : CUDA_R_32F,
+                             static_cast<uint64_t>(columns), static_cast<uint64_t>(rows),
+                             stride) == kSuccess &&
            api.set_layout(*layout, kLayoutBatchCount, &count, sizeof(count)) == kSuccess &&
            api.set_layout(*layout, kLayoutBatchDistance, &elements, sizeof(elements)) == kSuccess;
   }
 
-  bool describe(const GemmOp& op, Precision precision) {
+  bool describe(const GemmOp& op, Precision precision, const ProductOperands& operands) {
+    const int compute_type = operands.are_bf16 ? kComputeFp32 : compute_type_of(precision);
     const int transpose_first = op.transpose_b ? 1 : 0, transpose_second = op.transpose_a ? 1 : 0;
     const int a_rows = op.transpose_a ? op.k : op.m, a_columns = op.transpose_a ? op.m : op.k;
     const int b_rows = op.transpose_b ? op.n : op.k, b_columns = op.transpose_b ? op.k : op.n;
-    return api.create_description(&description, compute_type_of(precision), CUDA_R_32F) ==
-               kSuccess &&
+    return api.create_description(&description, compute_type, CUDA_R_32F) == kSuccess &&
            api.set_description(description, kDescriptionTransposeA, &transpose_first,
                                sizeof(transpose_first)) == kSuccess &&
            api.set_description(description, kDescriptionTransposeB, &transpose_second,
                                sizeof(transpose_second)) == kSuccess &&
-           lay_out(&first, b_rows, b_columns, op.b_stride, op.b_distance, op.count) &&
-           lay_out(&second, a_rows, a_columns, op.a_stride, op.a_distance, op.count) &&
-           lay_out(&result, op.m, op.n, op.c_stride, op.c_distance, op.count);
+           lay_out(&first, operands.are_bf16, b_rows, b_columns, op.b_stride, op.b_distance,
+                   op.count) &&
+           lay_out(&second, operands.are_bf16, a_rows, a_columns, op.a_stride, op.a_distance,
+                   op.count) &&
+           lay_out(&result, operands.is_result_bf16, op.m, op.n, op.c_stride, op.c_distance,
+                   op.count);
   }
 
   bool choose(void* handle, const uint32_t (&alignments)[kMatrices]) {
@@ -225,20 +219,37 @@ CublasLt::~CublasLt() {
 }
 
 cudaError_t CublasLt::multiply(cudaStream_t stream, const GemmOp& op, Precision precision,
-                               const float* a, const float* b, float* c, void* workspace) {
+                               const ProductOperands& operands, void* workspace) {
+  const void *a = operands.a, *b = operands.b;
+  void* c = operands.c;
   const uint32_t alignments[kMatrices] = {alignment_of(b), alignment_of(a), alignment_of(c),
                                           alignment_of(c)};
   const auto word = [](auto value) { return static_cast<u64>(value); };
-  Key key = {word(precision),   word(op.transpose_a), word(op.transpose_b), word(op.m),
-             word(op.n),        word(op.k),           word(op.count),       word(op.a_stride),
-             word(op.b_stride), word(op.c_stride),    op.a_distance,        op.b_distance,
-             op.c_distance,     alignments[0],        alignments[1],        alignments[2]};
+  Key key = {word(precision),
+             word(op.transpose_a),
+             word(op.transpose_b),
+             word(op.m),
+             word(op.n),
+             word(op.k),
+             word(op.count),
+             word(op.a_stride),
+             word(op.b_stride),
+             word(op.c_stride),
+             op.a_distance,
+             op.b_distance,
+             op.c_distance,
+             alignments[0],
+             alignments[1],
+             alignments[2],
+             word(operands.are_bf16),
+             word(operands.is_result_bf16)};
   auto place = plans_.find(key);
   std::unique_ptr<RelaxedCapture> relaxed;  // also for the first launch: it loads the kernel
   if (place == plans_.end()) {
     relaxed = std::make_unique<RelaxedCapture>();
     auto plan = std::make_unique<ProductPlan>(api_);
-    if (!plan->describe(op, precision) || !plan->choose(handle_, alignments)) plan = nullptr;
+    if (!plan->describe(op, precision, operands) || !plan->choose(handle_, alignments))
+      plan = nullptr;
     place = plans_.emplace(std::move(key), std::move(plan)).first;
   }
   const ProductPlan* plan = place->second.get();

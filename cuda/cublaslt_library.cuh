@@ -21,6 +21,13 @@ namespace millrace {
 struct CublasLtApi;
 struct ProductPlan;
 
+// Where the operands of a product lie, and as what: floats, or bf16.
+struct ProductOperands {
+  const void *a, *b;
+  void* c;
+  bool are_bf16, is_result_bf16;
+};
+
 class CublasLt {
  public:
   static constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what its guide wants on Hopper
@@ -36,8 +43,8 @@ class CublasLt {
 
   // Enqueues c = op(a) op(b) for every product of the op; `workspace` has kWorkspaceBytes.
   // cudaErrorNotSupported, with nothing enqueued: the library has no algorithm for this shape.
-  cudaError_t multiply(cudaStream_t stream, const GemmOp& op, Precision precision, const float* a,
-                       const float* b, float* c, void* workspace);
+  cudaError_t multiply(cudaStream_t stream, const GemmOp& op, Precision precision,
+                       const ProductOperands& operands, void* workspace);
 
  private:
   using Key = std::vector<u64>;

@@ -8,83 +8,88 @@
 #include "gemm_math.cuh"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
+#include "stored.cuh"
 
 namespace millrace {
 namespace {
 
-constexpr int kVector = 4;          // floats of one wide load
 constexpr int kWantedBlocks = 264;  // two for each multiprocessor of the largest cards
 constexpr int kLeastKTiles = 8;     // of a piece; below, adding the pieces up costs more
 constexpr int kAddThreads = 256;
 
 struct Product {
   int m, n, k;
-  const float *a, *b;
-  float* c;
+  const void *a, *b;  // floats, or both bf16
+  void* c;
+  int is_c_bf16;
   int a_stride, b_stride, c_stride;
   u64 a_distance, b_distance, c_distance;
   int pieces, k_of_a_piece;  // k_of_a_piece is a multiple of kTileK
   int is_a_aligned, is_b_aligned;
+
+  __device__ void put(int product, int row, int column, float value) const {
+    const u64 at = product * c_distance + static_cast<u64>(row) * c_stride + column;
+    if (is_c_bf16) {
+      static_cast<Bf16*>(c)[at] = static_cast<Bf16>(value);
+    } else {
+      static_cast<float*>(c)[at] = value;
+    }
+  }
 };
 
 // One tile on its way from a row-major matrix to shared memory, through registers, where it is
 // rounded. Elements outside the matrix are zero.
-template <class Math, int kOuter, int kInner, int kStride>
+template <class Math, class Source, int kOuter, int kInner, int kStride>
 class TileTransfer {
  public:
   // `outer` and `inner` are what is left of the matrix from the tile's corner.
-  __device__ void fetch(const float* from, int stride, int outer, int inner, bool is_aligned) {
+  __device__ void fetch(const Source* from, int stride, int outer, int inner, bool is_aligned) {
     is_aligned_ = is_aligned;
-    if (is_aligned) {
 #pragma unroll
-      for (int i = 0; i < kOwn / kVector; ++i) {
+    for (int i = 0; i < kPacks; ++i) {
+      Pack pack{};
+      if (is_aligned) {
         const int at = (i * kGemmThreads + static_cast<int>(threadIdx.x)) * kVector;
         const int row = at / kInner, column = at % kInner;
-        float4 piece = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (row < outer && column < inner) {
-          piece = *reinterpret_cast<const float4*>(from + static_cast<u64>(row) * stride + column);
+          pack = *reinterpret_cast<const Pack*>(from + static_cast<u64>(row) * stride + column);
         }
-        values_[i * kVector] = piece.x;
-        values_[i * kVector + 1] = piece.y;
-        values_[i * kVector + 2] = piece.z;
-        values_[i * kVector + 3] = piece.w;
-      }
-    } else {
+      } else {
 #pragma unroll
-      for (int i = 0; i < kOwn; ++i) {
-        const int at = i * kGemmThreads + static_cast<int>(threadIdx.x);
-        const int row = at / kInner, column = at % kInner;
-        values_[i] =
-            row < outer && column < inner ? from[static_cast<u64>(row) * stride + column] : 0.0f;
+        for (int j = 0; j < kVector; ++j) {
+          const int at = (i * kVector + j) * kGemmThreads + static_cast<int>(threadIdx.x);
+          const int row = at / kInner, column = at % kInner;
+          if (row < outer && column < inner) {
+            pack.values[j] = from[static_cast<u64>(row) * stride + column];
+          }
+        }
       }
+      packs_[i] = pack;
     }
   }
 
   __device__ void store(typename Math::Stored* to) const {
-    if (is_aligned_) {
 #pragma unroll
-      for (int i = 0; i < kOwn / kVector; ++i) {
-        const int at = (i * kGemmThreads + static_cast<int>(threadIdx.x)) * kVector;
-        typename Math::Stored* place = to + at / kInner * kStride + at % kInner;
+    for (int i = 0; i < kPacks; ++i) {
 #pragma unroll
-        for (int j = 0; j < kVector; ++j) place[j] = Math::stored(values_[i * kVector + j]);
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < kOwn; ++i) {
-        const int at = i * kGemmThreads + static_cast<int>(threadIdx.x);
-        to[at / kInner * kStride + at % kInner] = Math::stored(values_[i]);
+      for (int j = 0; j < kVector; ++j) {
+        const int aligned = (i * kGemmThreads + static_cast<int>(threadIdx.x)) * kVector + j;
+        const int single = (i * kVector + j) * kGemmThreads + static_cast<int>(threadIdx.x);
+        const int at = is_aligned_ ? aligned : single;
+        to[at / kInner * kStride + at % kInner] = Math::stored(to_float(packs_[i].values[j]));
       }
     }
   }
 
  private:
-  static constexpr int kOwn = kOuter * kInner / kGemmThreads;
-  float values_[kOwn];
+  static constexpr int kVector = 16 / sizeof(Source);
+  static constexpr int kPacks = kOuter * kInner / kGemmThreads / kVector;
+  using Pack = Packed<Source, kVector>;
+  Pack packs_[kPacks];
   bool is_aligned_;
 };
 
-template <class Math, bool kTransposeA, bool kTransposeB>
+template <class Math, class Source, bool kTransposeA, bool kTransposeB>
 struct Tiles {
   static constexpr int kOuterA = kTransposeA ? kTileK : kTileM;
   static constexpr int kInnerA = kTransposeA ? kTileM : kTileK;
@@ -92,16 +97,16 @@ struct Tiles {
   static constexpr int kInnerB = kTransposeB ? kTileK : kTileN;
   static constexpr int kFloatsA = kOuterA * stride_a<Math, kTransposeA>();
   static constexpr int kFloatsB = kOuterB * stride_b<Math, kTransposeB>();
-  using TransferA = TileTransfer<Math, kOuterA, kInnerA, stride_a<Math, kTransposeA>()>;
-  using TransferB = TileTransfer<Math, kOuterB, kInnerB, stride_b<Math, kTransposeB>()>;
+  using TransferA = TileTransfer<Math, Source, kOuterA, kInnerA, stride_a<Math, kTransposeA>()>;
+  using TransferB = TileTransfer<Math, Source, kOuterB, kInnerB, stride_b<Math, kTransposeB>()>;
   // Two buffers of both.
   static constexpr size_t kBytes = 2 * (kFloatsA + kFloatsB) * sizeof(typename Math::Stored);
 };
 
 // Block (tile of n, tile of m, product and piece).
-template <class Math, bool kTransposeA, bool kTransposeB>
+template <class Math, class Source, bool kTransposeA, bool kTransposeB>
 __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float* pieces) {
-  using Shape = Tiles<Math, kTransposeA, kTransposeB>;
+  using Shape = Tiles<Math, Source, kTransposeA, kTransposeB>;
   using Stored = typename Math::Stored;
   extern __shared__ float4 shared[];
   Stored* const a_tiles = reinterpret_cast<Stored*>(shared);
@@ -112,8 +117,8 @@ __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float*
   const int piece = static_cast<int>(blockIdx.z) % p.pieces;
   const int first_k = piece * p.k_of_a_piece;
   const int last_k = min(first_k + p.k_of_a_piece, p.k);
-  const float* a = p.a + product * p.a_distance;
-  const float* b = p.b + product * p.b_distance;
+  const Source* a = static_cast<const Source*>(p.a) + product * p.a_distance;
+  const Source* b = static_cast<const Source*>(p.b) + product * p.b_distance;
 
   typename Shape::TransferA transfer_a;
   typename Shape::TransferB transfer_b;
@@ -155,12 +160,15 @@ __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float*
   }
 
   const bool is_whole = p.pieces == 1;
-  float* c =
-      is_whole ? p.c + product * p.c_distance : pieces + static_cast<u64>(blockIdx.z) * p.m * p.n;
-  const int stride = is_whole ? p.c_stride : p.n;
+  pieces += static_cast<u64>(blockIdx.z) * p.m * p.n;
   math.visit([&](int row, int column, float value) {
     const int m = first_m + row, n = first_n + column;
-    if (m < p.m && n < p.n) c[static_cast<u64>(m) * stride + n] = value;
+    if (m >= p.m || n >= p.n) return;
+    if (is_whole) {
+      p.put(product, m, n, value);
+    } else {
+      pieces[static_cast<u64>(m) * p.n + n] = value;
+    }
   });
 }
 
@@ -172,7 +180,7 @@ __global__ void __launch_bounds__(kAddThreads) add_pieces(const Product p, const
   pieces += blockIdx.y * p.pieces * size + i;
   float sum = 0.0f;
   for (int piece = 0; piece < p.pieces; ++piece) sum += pieces[piece * size];
-  p.c[blockIdx.y * p.c_distance + i / p.n * p.c_stride + i % p.n] = sum;
+  p.put(static_cast<int>(blockIdx.y), static_cast<int>(i / p.n), static_cast<int>(i % p.n), sum);
 }
 
 int tiles_of(int extent, int tile) { return (extent + tile - 1) / tile; }
@@ -191,19 +199,19 @@ Split split_of(const GemmOp& op) {
 }
 
 // Whether every row of every tile begins at a multiple of 16 bytes and is read in whole vectors.
-bool is_aligned(const float* first, int stride, u64 distance, int inner) {
-  return reinterpret_cast<uintptr_t>(first) % sizeof(float4) == 0 && stride % kVector == 0 &&
-         distance % kVector == 0 && inner % kVector == 0;
+bool is_aligned(const void* first, int stride, u64 distance, int inner, int vector) {
+  return reinterpret_cast<uintptr_t>(first) % 16 == 0 && stride % vector == 0 &&
+         distance % static_cast<u64>(vector) == 0 && inner % vector == 0;
 }
 
-template <class Math, bool kTransposeA, bool kTransposeB>
+template <class Math, class Source, bool kTransposeA, bool kTransposeB>
 cudaError_t launch_product(const CudaFrame& frame, const GemmOp& op, const Product& product) {
   const dim3 grid(static_cast<unsigned>(tiles_of(op.n, kTileN)),
                   static_cast<unsigned>(tiles_of(op.m, kTileM)),
                   static_cast<unsigned>(op.count * product.pieces));
-  const cudaError_t code =
-      launch_kernel(frame.stream, grid, kGemmThreads, Tiles<Math, kTransposeA, kTransposeB>::kBytes,
-                    multiply<Math, kTransposeA, kTransposeB>, product, frame.scratch);
+  const cudaError_t code = launch_kernel(
+      frame.stream, grid, kGemmThreads, Tiles<Math, Source, kTransposeA, kTransposeB>::kBytes,
+      multiply<Math, Source, kTransposeA, kTransposeB>, product, frame.scratch);
   if (code != cudaSuccess || product.pieces == 1) return code;
   const u64 size = static_cast<u64>(op.m) * op.n;
   return launch_kernel(frame.stream,
@@ -211,14 +219,31 @@ cudaError_t launch_product(const CudaFrame& frame, const GemmOp& op, const Produ
                        kAddThreads, 0, add_pieces, product, frame.scratch);
 }
 
-template <class Math>
-cudaError_t launch_product(const CudaFrame& frame, const GemmOp& op, const Product& product) {
+template <class Math, class Source>
+cudaError_t launch_product(const CudaFrame& frame, const GemmOp& op, Product product) {
+  constexpr int kVector = 16 / sizeof(Source);
+  product.is_a_aligned =
+      is_aligned(product.a, op.a_stride, op.a_distance, op.transpose_a ? op.m : op.k, kVector);
+  product.is_b_aligned =
+      is_aligned(product.b, op.b_stride, op.b_distance, op.transpose_b ? op.k : op.n, kVector);
   if (op.transpose_a) {
-    return op.transpose_b ? launch_product<Math, true, true>(frame, op, product)
-                          : launch_product<Math, true, false>(frame, op, product);
+    return op.transpose_b ? launch_product<Math, Source, true, true>(frame, op, product)
+                          : launch_product<Math, Source, true, false>(frame, op, product);
   }
-  return op.transpose_b ? launch_product<Math, false, true>(frame, op, product)
-                        : launch_product<Math, false, false>(frame, op, product);
+  return op.transpose_b ? launch_product<Math, Source, false, true>(frame, op, product)
+                        : launch_product<Math, Source, false, false>(frame, op, product);
+}
+
+// Two operands that are, or have a copy, in bf16 are read so; else both are read as floats.
+ProductOperands operands_of(const CudaFrame& frame, const GemmOp& op) {
+  const auto narrow = [&](Operand operand) -> const void* {
+    return frame.is_bf16(operand) ? frame.at<Bf16>(operand) : frame.product_copy(operand);
+  };
+  const void *a = narrow(op.a), *b = narrow(op.b);
+  const bool is_narrow = a != nullptr && b != nullptr;
+  return {is_narrow ? a : frame.floats(op.a), is_narrow ? b : frame.floats(op.b),
+          frame.is_bf16(op.c) ? static_cast<void*>(frame.at<Bf16>(op.c)) : frame.floats(op.c),
+          is_narrow, frame.is_bf16(op.c)};
 }
 
 }  // namespace
@@ -230,10 +255,13 @@ u64 scratch_floats(const GemmOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
+  const ProductOperands operands = operands_of(frame, op);
+  if (!operands.are_bf16 && (frame.is_bf16(op.a) || frame.is_bf16(op.b))) {
+    return cudaErrorInvalidValue;  // bf16 times floats
+  }
   if (frame.library != nullptr) {
     const cudaError_t code =
-        frame.library->multiply(frame.stream, op, frame.precision, frame.floats(op.a),
-                                frame.floats(op.b), frame.floats(op.c), frame.scratch);
+        frame.library->multiply(frame.stream, op, frame.precision, operands, frame.scratch);
     if (code != cudaErrorNotSupported) return code;
   }
   const Split split = split_of(op);
@@ -241,9 +269,10 @@ cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
   product.m = op.m;
   product.n = op.n;
   product.k = op.k;
-  product.a = frame.floats(op.a);
-  product.b = frame.floats(op.b);
-  product.c = frame.floats(op.c);
+  product.a = operands.a;
+  product.b = operands.b;
+  product.c = operands.c;
+  product.is_c_bf16 = operands.is_result_bf16 ? 1 : 0;
   product.a_stride = op.a_stride;
   product.b_stride = op.b_stride;
   product.c_stride = op.c_stride;
@@ -252,17 +281,14 @@ cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
   product.c_distance = op.c_distance;
   product.pieces = split.pieces;
   product.k_of_a_piece = split.k_of_a_piece;
-  product.is_a_aligned =
-      is_aligned(product.a, op.a_stride, op.a_distance, op.transpose_a ? op.m : op.k);
-  product.is_b_aligned =
-      is_aligned(product.b, op.b_stride, op.b_distance, op.transpose_b ? op.k : op.n);
   switch (frame.precision) {
     case Precision::kFp32:
-      return launch_product<Fp32Math>(frame, op, product);
+      return launch_product<Fp32Math, float>(frame, op, product);
     case Precision::kTf32:
-      return launch_product<Tf32Math>(frame, op, product);
+      return launch_product<Tf32Math, float>(frame, op, product);
     case Precision::kBf16:
-      return launch_product<Bf16Math>(frame, op, product);
+      return operands.are_bf16 ? launch_product<Bf16Math, Bf16>(frame, op, product)
+                               : launch_product<Bf16Math, float>(frame, op, product);
   }
   return cudaErrorInvalidValue;
 }

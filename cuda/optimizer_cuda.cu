@@ -4,6 +4,7 @@
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
 #include "reduction_cuda.cuh"
+#include "stored.cuh"
 #include "warp_team.cuh"
 
 namespace millrace {
@@ -13,34 +14,40 @@ constexpr int kThreads = 256;
 constexpr int kTemperatureThreads = 1024;
 constexpr u64 kStepFloats = (sizeof(AdamWStep) + sizeof(float) - 1) / sizeof(float);
 
-__global__ void __launch_bounds__(kPartThreads)
-    sum_squares(const float* gradient, u64 count, float* parts) {
-  __shared__ float room[kPartWarps];
-  float sum = 0.0f;
-  for (u64 i = static_cast<u64>(blockIdx.x) * kPartThreads + threadIdx.x; i < count;
-       i += static_cast<u64>(kParts) * kPartThreads) {
-    sum += gradient[i] * gradient[i];
-  }
-  sum = block_sum(sum, room);
-  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
-}
-
 struct Norm {
+  u64 count;
+  const float* gradient;
   float max_norm;
   int opens;
   const float* loss;
   float *norm, *clip, *finite;
 };
 
-__global__ void __launch_bounds__(kParts) finish_norm(const float* parts, const Norm op) {
-  __shared__ double room[kParts / kWarp];
-  const double sum = block_sum(static_cast<double>(parts[threadIdx.x]), room);
-  if (threadIdx.x != 0) return;
-  const float norm = static_cast<float>(sqrt(sum));
+__device__ void finish_norm(const Norm& op, double sum_of_squares) {
+  const float norm = static_cast<float>(sqrt(sum_of_squares));
   if (op.opens) *op.finite = 1.0f;
   if (!mr_isfinite(norm) || !mr_isfinite(*op.loss)) *op.finite = 0.0f;
   *op.norm = norm;
   *op.clip = gradient_clip(op.max_norm, norm);
+}
+
+__global__ void __launch_bounds__(kPartThreads)
+    gradient_norm(const Norm op, float* parts, unsigned* arrivals) {
+  __shared__ double room[kPartWarps];
+  float sum = 0.0f;
+  for (u64 i = static_cast<u64>(blockIdx.x) * kPartThreads + threadIdx.x; i < op.count;
+       i += static_cast<u64>(kParts) * kPartThreads) {
+    sum += op.gradient[i] * op.gradient[i];
+  }
+  const double of_block = block_sum(static_cast<double>(sum), room);
+  if (threadIdx.x == 0) parts[blockIdx.x] = static_cast<float>(of_block);
+  if (!is_last_block(arrivals)) return;
+  double all = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < kParts; i += kPartThreads) {
+    all += static_cast<double>(__ldcg(parts + i));
+  }
+  all = block_sum(all, room);
+  if (threadIdx.x == 0) finish_norm(op, all);
 }
 
 // What all parameters share, once: the count of steps must move exactly once.
@@ -56,7 +63,8 @@ struct Trained {
   u64 count;
   const float* gradient;
   float *parameters, *first, *second;
-  float* target;  // or null
+  float* target;                        // or null
+  Bf16 *parameters_copy, *target_copy;  // that products read; or null
 };
 
 __global__ void __launch_bounds__(kThreads)
@@ -70,10 +78,13 @@ __global__ void __launch_bounds__(kThreads)
   trained.first[i] = first;
   trained.second[i] = second;
   trained.parameters[i] = parameter;
-  if (trained.target != nullptr) {
-    const float target = trained.target[i];
-    trained.target[i] = target + step.target_rate * (parameter - target);
+  if (trained.parameters_copy != nullptr) {
+    trained.parameters_copy[i] = static_cast<Bf16>(parameter);
   }
+  if (trained.target == nullptr) return;
+  const float target = trained.target[i] + step.target_rate * (parameter - trained.target[i]);
+  trained.target[i] = target;
+  if (trained.target_copy != nullptr) trained.target_copy[i] = static_cast<Bf16>(target);
 }
 
 struct Temperature {
@@ -114,12 +125,16 @@ u64 scratch_floats(const GradientNormOp&) { return kParts; }
 u64 scratch_floats(const AdamWOp&) { return kStepFloats; }
 
 cudaError_t launch_op(const CudaFrame& frame, const GradientNormOp& op) {
-  const cudaError_t code = launch_kernel(frame.stream, kParts, kPartThreads, 0, sum_squares,
-                                         frame.floats(op.gradient), op.count, frame.scratch);
-  if (code != cudaSuccess) return code;
-  const Norm norm = {op.max_norm,           op.opens ? 1 : 0,      frame.floats(op.loss),
-                     frame.floats(op.norm), frame.floats(op.clip), frame.floats(op.finite)};
-  return launch_kernel(frame.stream, 1, kParts, 0, finish_norm, frame.scratch, norm);
+  const Norm norm = {op.count,
+                     frame.floats(op.gradient),
+                     op.max_norm,
+                     op.opens ? 1 : 0,
+                     frame.floats(op.loss),
+                     frame.floats(op.norm),
+                     frame.floats(op.clip),
+                     frame.floats(op.finite)};
+  return launch_kernel(frame.stream, kParts, kPartThreads, 0, gradient_norm, norm, frame.scratch,
+                       frame.arrivals);
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op) {
@@ -134,7 +149,9 @@ cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op) {
                            frame.floats(op.parameters),
                            frame.floats(op.first_moment),
                            frame.floats(op.second_moment),
-                           frame.floats(op.target)};
+                           frame.floats(op.target),
+                           frame.product_copy(op.parameters),
+                           frame.product_copy(op.target)};
   return launch_kernel(frame.stream, blocks_for(op.count, kThreads), kThreads, 0, adamw, step,
                        finite, trained);
 }

@@ -3,20 +3,51 @@
 #include "program_cuda.cuh"
 
 namespace millrace {
+namespace {
 
-u64 scratch_bytes(const Program& program) {
+constexpr u64 kAlignment = 256;
+// First every lane's count of blocks: at places that all programs of a scratch share.
+constexpr u64 kCountBytes = Program::kLanes * kAlignment;
+
+// Of one lane, what its ops leave.
+u64 lane_scratch_bytes(const Program& program) {
   u64 most = 0;
   for (const Program::Record& record : program.records()) {
     most = std::max(most, std::visit([](const auto& op) { return scratch_floats(op); }, record.op));
   }
-  return most * sizeof(float);
+  return (most * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-cudaError_t launch_program(const CudaFrame& frame, const Program& program, size_t* record) {
+u64 lanes_of(const Program& program) {
+  int highest = 0;
+  for (const Program::Record& record : program.records()) {
+    highest = std::max(highest, record.lane);
+  }
+  return static_cast<u64>(highest) + 1;
+}
+
+}  // namespace
+
+u64 scratch_bytes(const Program& program) {
+  return kCountBytes + lane_scratch_bytes(program) * lanes_of(program);
+}
+
+cudaError_t launch_program(const CudaFrame& frame, void* scratch, const Program& program,
+                           Order order, CudaLanes& lanes, size_t* record) {
   const std::vector<Program::Record>& records = program.records();
+  const u64 lane_bytes = lane_scratch_bytes(program);
+  const auto launch = [&](size_t at, int lane, cudaStream_t stream) {
+    char* const first = static_cast<char*>(scratch);
+    const u64 number = static_cast<u64>(lane);
+    CudaFrame with = frame;
+    with.stream = stream;
+    with.arrivals = reinterpret_cast<unsigned*>(first + number * kAlignment);
+    with.scratch = reinterpret_cast<float*>(first + kCountBytes + number * lane_bytes);
+    return std::visit([&](const auto& op) { return launch_op(with, op); }, records[at].op);
+  };
+  if (order == Order::kSideBySide) return lanes.run(records, launch, record);
   for (*record = 0; *record < records.size(); ++*record) {
-    const cudaError_t code =
-        std::visit([&](const auto& op) { return launch_op(frame, op); }, records[*record].op);
+    const cudaError_t code = launch(*record, 0, frame.stream);
     if (code != cudaSuccess) return code;
   }
   return cudaSuccess;

@@ -3,21 +3,26 @@
 // the argument block in device memory. Sums have a fixed order: no atomic additions, and grids that
 // depend on the shapes alone, so a replayed graph gives the bits of an eager run.
 //
-// Scratch is shared by all ops of a stream: what an op leaves there is gone with the next one.
+// Each lane has its scratch, shared by all its ops: what an op leaves there is gone with the next.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include "cublaslt_library.cuh"
+#include "lanes_cuda.cuh"
 #include "program_launch.h"
 
 namespace millrace {
 
 struct CudaFrame {
   cudaStream_t stream;
+  const Workspace* workspace;
   void* const* carriers;
+  void* const* product_copies;
   const Arguments* arguments;  // on the device
   float* scratch;
+  unsigned* arrivals;  // of blocks of the running kernel; zero between kernels
   Precision precision;
   CublasLt* library;  // for matrix products; null: our own kernel
 
@@ -25,12 +30,26 @@ struct CudaFrame {
   const int* integers(Operand operand) const { return at<int>(operand); }
   u64* counter(Operand operand) const { return at<u64>(operand); }
 
- private:
+  // Whether the operand's carrier is stored in bf16, as activations may be.
+  bool is_bf16(Operand operand) const {
+    return precision == Precision::kBf16 && role_of(operand) == Workspace::Carrier::kActivation;
+  }
+  // Where products read parameters in bf16; null: they read the operand itself.
+  __nv_bfloat16* product_copy(Operand operand) const {
+    if (!operand.used() || precision != Precision::kBf16) return nullptr;
+    void* const copy = product_copies[operand.carrier];
+    return copy == nullptr ? nullptr : static_cast<__nv_bfloat16*>(copy) + operand.offset;
+  }
   // Null for an operand that the op does not use.
   template <class Value>
   Value* at(Operand operand) const {
     return operand.used() ? static_cast<Value*>(carriers[operand.carrier]) + operand.offset
                           : nullptr;
+  }
+
+ private:
+  Workspace::Carrier::Role role_of(Operand operand) const {
+    return workspace->carriers()[static_cast<size_t>(operand.carrier)].role;
   }
 };
 
@@ -65,8 +84,9 @@ u64 scratch_floats(const Other&) {
 }
 
 u64 scratch_bytes(const Program& program);
-// Enqueues all ops; stops at the first that was not accepted, and then `record` is the number of
-// its record.
-cudaError_t launch_program(const CudaFrame& frame, const Program& program, size_t* record);
+// Enqueues all ops, each with scratch of its lane; stops at the first that was not accepted, and
+// then `record` is the number of its record. Scratch is zero when it is first used.
+cudaError_t launch_program(const CudaFrame& frame, void* scratch, const Program& program,
+                           Order order, CudaLanes& lanes, size_t* record);
 
 }  // namespace millrace

@@ -6,16 +6,19 @@
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
 #include "reduction_cuda.cuh"
+#include "stored.cuh"
 #include "warp_team.cuh"
 
 namespace millrace {
 namespace {
 
+template <class Stored>
 struct Values {
   int rows, groups;
   Support support;
+  int stride;
   const float *logits, *bias;
-  float* out;  // the target distribution, or the gradient of the logits
+  Stored* out;  // the target distribution, or the gradient of the logits
 };
 
 struct Projection {
@@ -25,17 +28,18 @@ struct Projection {
 };
 
 // This warp's share of the block's dynamic shared memory.
-__device__ float* warp_memory(int floats) {
-  extern __shared__ float shared[];
-  return shared + static_cast<size_t>(threadIdx.x / kWarp) * floats;
+__device__ u32* warp_memory(int words) {
+  extern __shared__ u32 shared[];
+  return shared + static_cast<size_t>(threadIdx.x / kWarp) * words;
 }
 
 template <int kOwn>
 __global__ void __launch_bounds__(kPartThreads)
-    project_targets(const Arguments* arguments, const Values values, const Projection projection) {
+    project_targets(const Arguments* arguments, const Values<float> values,
+                    const Projection projection) {
   const WarpTeam team;
   const int atoms = values.support.atoms;
-  float* room = warp_memory(2 * atoms);
+  u32* room = warp_memory(projection_room(atoms));
   const float alpha = mr_exp(*projection.log_alpha);
   for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
     const int r = at / values.groups, group = at % values.groups;
@@ -49,18 +53,37 @@ __global__ void __launch_bounds__(kPartThreads)
     // reward - reward is NaN for an infinite reward, which the clamp to the support would hide.
     const float moved =
         reward - discount * alpha * projection.log_probability[r] + (reward - reward);
-    const u64 first = static_cast<u64>(at) * atoms;
+    const u64 first = static_cast<u64>(at) * values.stride;
     const Softmax<kOwn> softmax =
-        softmax_row<kOwn>(team, values.logits + first, values.bias + group * atoms, atoms);
+        softmax_row<kOwn>(team, values.logits + first, values.bias + group * values.stride, atoms);
     project_row(team, values.support, softmax.probabilities, moved, discount, room,
                 values.out + first);
   }
 }
 
-// parts: kParts each of loss, value sum, value maximum, negated value minimum.
-template <int kOwn>
+struct CriticScalars {
+  float *loss, *value_mean, *value_max, *value_min;
+};
+
+// From kParts each of loss, value sum, value maximum, negated value minimum.
+__device__ void finish_critic_loss(const float* parts, int rows, int groups,
+                                   const CriticScalars& scalars, float* room) {
+  const float loss = sum_of_parts(parts, room);
+  const float values = sum_of_parts(parts + kParts, room);
+  const float top = maximum_of_parts(parts + 2 * kParts, room);
+  const float bottom = maximum_of_parts(parts + 3 * kParts, room);
+  if (threadIdx.x != 0) return;
+  const float share = 1.0f / static_cast<float>(rows);
+  *scalars.loss = loss * share;
+  *scalars.value_mean = values * share / static_cast<float>(groups);
+  *scalars.value_max = top;
+  *scalars.value_min = -bottom;
+}
+
+template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
-    critic_losses(const Values values, const float* target, float* parts) {
+    critic_losses(const Values<Stored> values, const float* target, const CriticScalars scalars,
+                  float* parts, unsigned* arrivals) {
   __shared__ float room[kPartWarps];
   __shared__ float extremes[2][kPartWarps];
   const WarpTeam team;
@@ -69,8 +92,8 @@ __global__ void __launch_bounds__(kPartThreads)
   float loss = 0.0f, value_sum = 0.0f;
   float top = values.support.v_min, bottom = -values.support.v_max;
   for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
-    const float* bias = values.bias + at % values.groups * atoms;
-    const u64 first = static_cast<u64>(at) * atoms;
+    const float* bias = values.bias + at % values.groups * values.stride;
+    const u64 first = static_cast<u64>(at) * values.stride;
     const Softmax<kOwn> softmax = softmax_row<kOwn>(team, values.logits + first, bias, atoms);
     loss += cross_entropy_row(team, softmax, target + first, share, values.out + first, atoms);
     const float value = expected_value_row(team, values.support, softmax.probabilities);
@@ -85,50 +108,42 @@ __global__ void __launch_bounds__(kPartThreads)
   const float block_loss = block_sum(team.leads() ? loss : 0.0f, room);
   __syncthreads();
   const float block_values = block_sum(team.leads() ? value_sum : 0.0f, room);
-  if (threadIdx.x != 0) return;
-  for (int i = 1; i < kPartWarps; ++i) {
-    top = mr_max(extremes[0][i], top);
-    bottom = mr_max(extremes[1][i], bottom);
+  if (threadIdx.x == 0) {
+    for (int i = 1; i < kPartWarps; ++i) {
+      top = mr_max(extremes[0][i], top);
+      bottom = mr_max(extremes[1][i], bottom);
+    }
+    parts[blockIdx.x] = block_loss;
+    parts[kParts + blockIdx.x] = block_values;
+    parts[2 * kParts + blockIdx.x] = top;
+    parts[3 * kParts + blockIdx.x] = bottom;
   }
-  parts[blockIdx.x] = block_loss;
-  parts[kParts + blockIdx.x] = block_values;
-  parts[2 * kParts + blockIdx.x] = top;
-  parts[3 * kParts + blockIdx.x] = bottom;
+  if (is_last_block(arrivals)) {
+    finish_critic_loss(parts, values.rows, values.groups, scalars, room);
+  }
 }
 
-struct CriticScalars {
-  float *loss, *value_mean, *value_max, *value_min;
+struct ActorScalars {
+  const float* log_alpha;
+  float *loss, *entropy;
 };
 
-// Of one value per part, to thread 0 of a block of kParts threads.
-__device__ float maximum_of_parts(const float* parts, float* room) {
-  const float top = warp_maximum(parts[threadIdx.x]);
-  __syncthreads();
-  if (threadIdx.x % kWarp == 0) room[threadIdx.x / kWarp] = top;
-  __syncthreads();
-  float all = top;
-  for (int i = 0; i < kParts / kWarp; ++i) all = mr_max(room[i], all);
-  return all;
-}
-
-__global__ void __launch_bounds__(kParts)
-    finish_critic_loss(const float* parts, float share, float value_share, CriticScalars scalars) {
-  __shared__ float room[kParts / kWarp];
-  const float loss = sum_of_parts(parts, room);
-  const float values = sum_of_parts(parts + kParts, room);
-  const float top = maximum_of_parts(parts + 2 * kParts, room);
-  const float bottom = maximum_of_parts(parts + 3 * kParts, room);
+// From kParts each of value sum, sum of log pi.
+__device__ void finish_actor_loss(const float* parts, int rows, int groups,
+                                  const ActorScalars& scalars, float* room) {
+  const float values = sum_of_parts(parts, room);
+  const float logs = sum_of_parts(parts + kParts, room);
   if (threadIdx.x != 0) return;
-  *scalars.loss = loss * share;
-  *scalars.value_mean = values * value_share;
-  *scalars.value_max = top;
-  *scalars.value_min = -bottom;
+  const float share = 1.0f / static_cast<float>(rows);
+  const float value_share = share / static_cast<float>(groups);
+  *scalars.loss = mr_exp(*scalars.log_alpha) * logs * share - values * value_share;
+  *scalars.entropy = -logs * share;
 }
 
-// parts: kParts each of value sum, sum of log pi.
-template <int kOwn>
+template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
-    actor_losses(const Values values, const float* log_probability, float* parts) {
+    actor_losses(const Values<Stored> values, const float* log_probability,
+                 const ActorScalars scalars, float* parts, unsigned* arrivals) {
   __shared__ float room[kPartWarps];
   const WarpTeam team;
   const int atoms = values.support.atoms;
@@ -136,9 +151,9 @@ __global__ void __launch_bounds__(kPartThreads)
   float value_sum = 0.0f, log_probability_sum = 0.0f;
   for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
     const int r = at / values.groups, group = at % values.groups;
-    const u64 first = static_cast<u64>(at) * atoms;
+    const u64 first = static_cast<u64>(at) * values.stride;
     const Softmax<kOwn> softmax =
-        softmax_row<kOwn>(team, values.logits + first, values.bias + group * atoms, atoms);
+        softmax_row<kOwn>(team, values.logits + first, values.bias + group * values.stride, atoms);
     const float value = expected_value_row(team, values.support, softmax.probabilities);
     value_gradient_row(team, values.support, softmax.probabilities, value, share,
                        values.out + first);
@@ -148,26 +163,24 @@ __global__ void __launch_bounds__(kPartThreads)
   const float block_values = block_sum(team.leads() ? value_sum : 0.0f, room);
   __syncthreads();
   const float block_logs = block_sum(team.leads() ? log_probability_sum : 0.0f, room);
-  if (threadIdx.x != 0) return;
-  parts[blockIdx.x] = block_values;
-  parts[kParts + blockIdx.x] = block_logs;
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x] = block_values;
+    parts[kParts + blockIdx.x] = block_logs;
+  }
+  if (is_last_block(arrivals)) {
+    finish_actor_loss(parts, values.rows, values.groups, scalars, room);
+  }
 }
 
-__global__ void __launch_bounds__(kParts)
-    finish_actor_loss(const float* parts, float share, float value_share, const float* log_alpha,
-                      float* loss, float* entropy) {
-  __shared__ float room[kParts / kWarp];
-  const float values = sum_of_parts(parts, room);
-  const float logs = sum_of_parts(parts + kParts, room);
-  if (threadIdx.x != 0) return;
-  *loss = mr_exp(*log_alpha) * logs * share - values * value_share;
-  *entropy = -logs * share;
-}
-
-template <class AnyOp>
-Values values_of(const CudaFrame& frame, const AnyOp& op, Operand out) {
-  return {op.rows,          op.groups, op.support, frame.floats(op.logits), frame.floats(op.bias),
-          frame.floats(out)};
+template <class AnyOp, class Stored>
+Values<Stored> values_of(const CudaFrame& frame, const AnyOp& op, Stored* out) {
+  return {op.rows,
+          op.groups,
+          op.support,
+          op.value_stride,
+          frame.floats(op.logits),
+          frame.floats(op.bias),
+          out};
 }
 
 // Calls launch with the smallest of our numbers of atoms per lane that holds the support.
@@ -194,39 +207,40 @@ cudaError_t launch_op(const CudaFrame& frame, const ProjectTargetOp& op) {
                                  frame.floats(op.log_probability),
                                  frame.floats(op.log_alpha)};
   const size_t shared_bytes =
-      static_cast<size_t>(kPartWarps) * 2 * static_cast<size_t>(op.support.atoms) * sizeof(float);
+      static_cast<size_t>(kPartWarps * projection_room(op.support.atoms)) * sizeof(u32);
   return launch_for(op.support, [&](auto own) {
     return launch_kernel(frame.stream, kParts, kPartThreads, shared_bytes,
                          project_targets<decltype(own)::value>, frame.arguments,
-                         values_of(frame, op, op.target), projection);
+                         values_of(frame, op, frame.floats(op.target)), projection);
   });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op) {
-  const cudaError_t code = launch_for(op.support, [&](auto own) {
-    return launch_kernel(frame.stream, kParts, kPartThreads, 0, critic_losses<decltype(own)::value>,
-                         values_of(frame, op, op.logits_gradient), frame.floats(op.target),
-                         frame.scratch);
-  });
-  if (code != cudaSuccess) return code;
-  const float share = 1.0f / static_cast<float>(op.rows);
   const CriticScalars scalars = {frame.floats(op.loss), frame.floats(op.value_mean),
                                  frame.floats(op.value_max), frame.floats(op.value_min)};
-  return launch_kernel(frame.stream, 1, kParts, 0, finish_critic_loss, frame.scratch, share,
-                       share / static_cast<float>(op.groups), scalars);
+  return launch_for(op.support, [&](auto own) {
+    return with_stored(frame, op.logits_gradient, [&](auto* gradient) {
+      using Stored = std::remove_pointer_t<decltype(gradient)>;
+      return launch_kernel(frame.stream, kParts, kPartThreads, 0,
+                           critic_losses<decltype(own)::value, Stored>,
+                           values_of(frame, op, gradient), frame.floats(op.target), scalars,
+                           frame.scratch, frame.arrivals);
+    });
+  });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ActorLossOp& op) {
-  const cudaError_t code = launch_for(op.support, [&](auto own) {
-    return launch_kernel(frame.stream, kParts, kPartThreads, 0, actor_losses<decltype(own)::value>,
-                         values_of(frame, op, op.logits_gradient), frame.floats(op.log_probability),
-                         frame.scratch);
+  const ActorScalars scalars = {frame.floats(op.log_alpha), frame.floats(op.loss),
+                                frame.floats(op.entropy)};
+  return launch_for(op.support, [&](auto own) {
+    return with_stored(frame, op.logits_gradient, [&](auto* gradient) {
+      using Stored = std::remove_pointer_t<decltype(gradient)>;
+      return launch_kernel(frame.stream, kParts, kPartThreads, 0,
+                           actor_losses<decltype(own)::value, Stored>,
+                           values_of(frame, op, gradient), frame.floats(op.log_probability),
+                           scalars, frame.scratch, frame.arrivals);
+    });
   });
-  if (code != cudaSuccess) return code;
-  const float share = 1.0f / static_cast<float>(op.rows);
-  return launch_kernel(frame.stream, 1, kParts, 0, finish_actor_loss, frame.scratch, share,
-                       share / static_cast<float>(op.groups), frame.floats(op.log_alpha),
-                       frame.floats(op.loss), frame.floats(op.entropy));
 }
 
 }  // namespace millrace

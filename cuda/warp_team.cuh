@@ -33,6 +33,7 @@ struct WarpTeam {
   __device__ void sync() const { __syncwarp(); }
   __device__ float maximum(float value) const { return warp_maximum(value); }
   __device__ float sum(float value) const { return warp_sum(value); }
+  __device__ void add(unsigned* to, unsigned value) const { atomicAdd(to, value); }
 };
 
 // Of all threads of the block, to thread 0. Every thread calls it; `room` holds one value per warp

@@ -91,6 +91,7 @@ struct TargetRow {
     op.rows = op.source_rows = 1;
     op.groups = groups;
     op.support = {101, -20.0f, 20.0f};
+    op.value_stride = 101;
     op.reward_column = 0;
     op.done_column = 1;
     op.truncated_column = 2;
@@ -153,6 +154,7 @@ TEST(C51, LogProbabilitiesAreClampedAndPassNoGradientThere) {
   CriticLossOp op{};
   op.rows = op.groups = 1;
   op.support = {3, -1.0f, 1.0f};
+  op.value_stride = 3;
   op.logits = workspace.add_floats("logits", 3);
   op.bias = workspace.add_floats("bias", 3);
   op.target = workspace.add_floats("target", 3);

@@ -25,6 +25,13 @@ LayerParameters<kWidth> own_parameters(const LaneTeam& team, const std::vector<f
   return parameters;
 }
 
+void write_own_columns(const LaneTeam& team, const float (&own)[kWidth], std::vector<float>& rows,
+                       size_t row) {
+  each_own_column<kWidth>(team, kWidth, [&](int at, int column) {
+    rows[row * kWidth + static_cast<size_t>(column)] = own[at];
+  });
+}
+
 std::vector<float> normals(u32 which, int count) {
   std::vector<float> values(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
@@ -58,6 +65,7 @@ TEST(DenseLayerBody, ForwardRowsAreTheCpus) {
   op.bias = add(workspace, "bias", kWidth);
   op.gain = add(workspace, "gain", kWidth);
   op.shift = add(workspace, "shift", kWidth);
+  op.mean = add(workspace, "mean", kRows);
   op.inverse_deviation = add(workspace, "inverse_deviation", kRows);
   op.output = add(workspace, "output", kRows * kWidth);
   workspace.allocate();
@@ -69,19 +77,21 @@ TEST(DenseLayerBody, ForwardRowsAreTheCpus) {
   set(workspace, op.shift, shift);
   execute(op, CpuFrame{workspace, Arguments{}});
   for (const int lanes : {1, 4, 32}) {
-    std::vector<float> x(linear.size()), output(x.size()), inverse_deviation(kRows);
+    std::vector<float> output(linear.size()), mean(kRows), inverse_deviation(kRows);
     run_team(lanes, [&](const LaneTeam& team) {
       const LayerParameters<kWidth> parameters = own_parameters(team, bias, gain, shift);
       for (size_t r = 0; r < kRows; ++r) {
         float own[kWidth];
         read_own_columns(team, linear.data() + r * kWidth, kWidth, own);
-        const float inverse = layer_forward_row(team, parameters, own, x.data() + r * kWidth,
-                                                output.data() + r * kWidth, kWidth);
-        if (team.leads()) inverse_deviation[r] = inverse;
+        const LayerNorm norm = layer_forward_row(team, parameters, own, kWidth);
+        write_own_columns(team, own, output, r);
+        if (!team.leads()) continue;
+        mean[r] = norm.mean;
+        inverse_deviation[r] = norm.inverse_deviation;
       }
     });
-    expect_near(workspace.floats(op.linear), x, "normalised");
     expect_near(workspace.floats(op.output), output, "output");
+    expect_near(workspace.floats(op.mean), mean, "mean");
     expect_near(workspace.floats(op.inverse_deviation), inverse_deviation, "inverse deviation");
   }
 }
@@ -93,8 +103,10 @@ TEST(DenseLayerBody, BackwardRowsAndTheirSumsAreTheCpus) {
   op.groups = 1;
   op.width = kWidth;
   op.gradient = add(workspace, "gradient", kRows * kWidth);
-  op.normalised = add(workspace, "normalised", kRows * kWidth);
+  op.linear = add(workspace, "linear", kRows * kWidth);
+  op.mean = add(workspace, "mean", kRows);
   op.inverse_deviation = add(workspace, "inverse_deviation", kRows);
+  op.bias = add(workspace, "bias", kWidth);
   op.gain = add(workspace, "gain", kWidth);
   op.shift = add(workspace, "shift", kWidth);
   op.gain_gradient = add(workspace, "gain_gradient", kWidth);
@@ -102,10 +114,13 @@ TEST(DenseLayerBody, BackwardRowsAndTheirSumsAreTheCpus) {
   op.bias_gradient = add(workspace, "bias_gradient", kWidth);
   workspace.allocate();
   const std::vector<float> before = normals(0, kRows * kWidth);
-  const std::vector<float> normalised = normals(1, kRows * kWidth), gain = normals(2, kWidth);
-  const std::vector<float> shift = normals(3, kWidth), inverse_deviation = {0.5f, 1, 2};
+  const std::vector<float> linear = normals(1, kRows * kWidth), gain = normals(2, kWidth);
+  const std::vector<float> shift = normals(3, kWidth), bias = normals(4, kWidth);
+  const std::vector<float> mean = {-0.3f, 0, 0.2f}, inverse_deviation = {0.5f, 1, 2};
   set(workspace, op.gradient, before);
-  set(workspace, op.normalised, normalised);
+  set(workspace, op.linear, linear);
+  set(workspace, op.mean, mean);
+  set(workspace, op.bias, bias);
   set(workspace, op.inverse_deviation, inverse_deviation);
   set(workspace, op.gain, gain);
   set(workspace, op.shift, shift);
@@ -114,16 +129,19 @@ TEST(DenseLayerBody, BackwardRowsAndTheirSumsAreTheCpus) {
     std::vector<float> gradient(before.size()), without_sums(before.size());
     std::vector<float> gains(kWidth), shifts(kWidth), biases(kWidth);
     run_team(lanes, [&](const LaneTeam& team) {
-      const LayerParameters<kWidth> parameters = own_parameters(team, gain, gain, shift);
+      const LayerParameters<kWidth> parameters = own_parameters(team, bias, gain, shift);
       LayerSums<kWidth> sums, untouched;
       for (size_t r = 0; r < kRows; ++r) {
-        LayerGradientRow<kWidth> row;
-        read_own_columns(team, before.data() + r * kWidth, kWidth, row.gradient);
-        read_own_columns(team, normalised.data() + r * kWidth, kWidth, row.normalised);
-        row.inverse_deviation = inverse_deviation[r];
-        layer_backward_row<true>(team, parameters, row, gradient.data() + r * kWidth, kWidth, sums);
-        layer_backward_row<false>(team, parameters, row, without_sums.data() + r * kWidth, kWidth,
-                                  untouched);
+        const LayerNorm norm = {mean[r], inverse_deviation[r]};
+        float row[kWidth], own[kWidth];
+        read_own_columns(team, linear.data() + r * kWidth, kWidth, row);
+        read_own_columns(team, before.data() + r * kWidth, kWidth, own);
+        layer_backward_row<true>(team, parameters, norm, row, own, kWidth, sums);
+        write_own_columns(team, own, gradient, r);
+        read_own_columns(team, linear.data() + r * kWidth, kWidth, row);
+        read_own_columns(team, before.data() + r * kWidth, kWidth, own);
+        layer_backward_row<false>(team, parameters, norm, row, own, kWidth, untouched);
+        write_own_columns(team, own, without_sums, r);
       }
       each_own_column<kWidth>(team, kWidth, [&](int own, int column) {
         const size_t at = static_cast<size_t>(column);

@@ -24,6 +24,7 @@ TEST(LayerForward, IsSiluOfTheNormalisedSumAtAnyWidth) {
     op.bias = workspace.add_floats("bias", kGroups * width);
     op.gain = workspace.add_floats("gain", kGroups * width);
     op.shift = workspace.add_floats("shift", kGroups * width);
+    op.mean = workspace.add_floats("mean", kRows * kGroups);
     op.inverse_deviation = workspace.add_floats("inverse_deviation", kRows * kGroups);
     op.output = workspace.add_floats("output", kRows * kGroups * width);
     workspace.allocate();

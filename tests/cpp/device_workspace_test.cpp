@@ -38,8 +38,8 @@ TEST_P(DeviceWorkspaceTest, CarriersGoThereAndBackAllOrOneAlone) {
   Backend backend(backend_api(GetParam()));
   Stream stream(backend);
   DeviceWorkspace device(backend, stream, host.workspace, {&host.program}, Precision::kFp32);
-  EXPECT_EQ(device.bytes(),
-            DeviceWorkspace::bytes_needed(backend.api(), host.workspace, {&host.program}));
+  EXPECT_EQ(device.bytes(), DeviceWorkspace::bytes_needed(backend.api(), host.workspace,
+                                                          {&host.program}, Precision::kFp32));
   float* state = host.workspace.floats(host.state);
   uint64_t* counter = host.workspace.counters(host.counter);
   state[69] = 1.5f;

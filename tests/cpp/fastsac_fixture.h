@@ -84,20 +84,22 @@ inline void randomise_networks(Learner& learner, uint64_t seed) {
   u32 number = 0;
   for (auto& [name, tensor] : tensors_of(learner)) {
     if (!is_network_tensor(name)) continue;
-    float* values = static_cast<float*>(tensor.data);
+    std::vector<float> values(tensor.bytes() / sizeof(float));
     const RandomSource source = random_source(seed, kStreamReset, ++number, 0);
     const bool is_gain = name.find("norm/weight") != std::string::npos;
     const bool is_weight = tensor.shape.size() == 2;
     const float scale = is_weight ? 1.0f / mr_sqrt(static_cast<float>(tensor.shape[1])) : 0.3f;
-    for (size_t i = 0; i < tensor.bytes() / sizeof(float); ++i) {
+    for (size_t i = 0; i < values.size(); ++i) {
       values[i] = (is_gain ? 1.0f : 0.0f) + scale * random_normal(source, static_cast<u32>(i));
     }
+    tensor.write(0, values.data(), tensor.bytes());
   }
 }
 
 inline std::vector<float> floats_of(const StateTensor& tensor) {
-  const float* values = static_cast<const float*>(tensor.data);
-  return {values, values + tensor.bytes() / sizeof(float)};
+  std::vector<float> values(tensor.bytes() / sizeof(float));
+  tensor.read(0, values.data(), tensor.bytes());
+  return values;
 }
 
 }  // namespace millrace

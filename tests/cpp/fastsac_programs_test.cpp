@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "fastsac_fixture.h"
+#include "program_cpu.h"
 
 namespace millrace {
 namespace {
@@ -113,6 +114,57 @@ TEST(FastSacPrograms, TheNormaliserStandsBehindThePolicysParameters) {
     normalised += op.mean.used() ? 1 : 0;
   }
   EXPECT_EQ(normalised, 3);
+}
+
+// Every carrier after both programs, records in one of two orders that keep `after`:
+// always the latest record that may run, or the first.
+std::vector<std::vector<char>> carriers_after(bool latest_first) {
+  LearnerSpec spec = small_spec();
+  FastSacPrograms programs(spec, small_layout());
+  programs.workspace.allocate();
+  const Workspace& workspace = programs.workspace;
+  programs.actor.initialise(workspace.floats(programs.actor_state.parameters), 1, 0, false);
+  programs.critic.initialise(workspace.floats(programs.critic_state.parameters), 1, 100, false);
+  programs.critic.initialise(workspace.floats(programs.target), 1, 200, false);
+  const std::vector<float> rows = random_rows(small_layout(), spec.batch, 3);
+  Arguments arguments{};
+  arguments.rows = rows.data();
+  arguments.row_stride = static_cast<u64>(small_layout().width());
+  arguments.actor_learning_rate = arguments.critic_learning_rate = 1e-2f;
+  arguments.alpha_learning_rate = arguments.target_rate = 0.1f;
+  for (const Program* program : programs.all()) {
+    const std::vector<Program::Record>& records = program->records();
+    Program reordered("reordered", workspace);
+    std::vector<bool> is_done(records.size(), false);
+    const auto may_run = [&](size_t i) {
+      return !is_done[i] && std::all_of(records[i].after.begin(), records[i].after.end(),
+                                        [&](int before) { return is_done[size_t(before)]; });
+    };
+    while (reordered.records().size() < records.size()) {
+      size_t next = records.size();
+      for (size_t i = 0; i < records.size() && (latest_first || next == records.size()); ++i) {
+        if (may_run(i)) next = i;
+      }
+      reordered.record(records[next].op);
+      is_done[next] = true;
+    }
+    run_on_cpu(reordered, {workspace, arguments});
+  }
+  std::vector<std::vector<char>> all;
+  for (size_t i = 0; i < workspace.carriers().size(); ++i) {
+    const Workspace::Carrier& carrier = workspace.carriers()[i];
+    const char* bytes = static_cast<const char*>(workspace.addresses()[i]);
+    all.emplace_back(bytes, bytes + carrier.count * bytes_of(carrier.dtype));
+  }
+  return all;
+}
+
+TEST(FastSacPrograms, AnyOrderThatKeepsWhatRunsAfterWhatHasTheSameBits) {
+  const auto in_order = carriers_after(false), latest_first = carriers_after(true);
+  const FastSacPrograms programs(small_spec(), small_layout());
+  for (size_t i = 0; i < in_order.size(); ++i) {
+    EXPECT_EQ(in_order[i], latest_first[i]) << programs.workspace.carriers()[i].name;
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -24,6 +25,11 @@ class LaneRoom {
       changed_.notify_all();
     }
     changed_.wait(lock, [&] { return round_ != round; });
+  }
+
+  void add(uint32_t* to, uint32_t value) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    *to += value;
   }
 
   // What all lanes brought, by lane.
@@ -67,6 +73,7 @@ struct LaneTeam {
     for (const float other : room.exchange(index, value)) sum += other;
     return sum;
   }
+  void add(uint32_t* to, uint32_t value) const { room.add(to, value); }
 };
 
 // Calls body(team) as every lane of a team of that many.

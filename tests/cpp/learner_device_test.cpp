@@ -169,6 +169,45 @@ TEST_P(LearnerDeviceTest, ReducedPrecisionsFollowTheHostsGradient) {
   }
 }
 
+// In every precision of the backend: what ops leave does not depend on whether they run at the same
+// time.
+TEST_P(LearnerDeviceTest, SideBySideHasTheBitsOfOneByOne) {
+  const LearnerSpec spec = medium_spec();
+  const RowLayout layout = medium_layout();
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    if ((graph_backend_api(GetParam()).precisions & precision_bit(precision)) == 0) continue;
+    std::vector<std::vector<float>> parameters;
+    for (const Order order : {Order::kOneByOne, Order::kSideBySide}) {
+      DeviceLearner device(GetParam(), spec, layout, {}, precision);
+      const std::vector<float> batch = random_rows(layout, spec.batch, 4);
+      device.transfer.write(device.rows.floats(), batch);
+      const FastSacPrograms& programs = device.learner.programs();
+      DeviceWorkspace workspace(device.backend, device.stream, programs.workspace, programs.all(),
+                                precision, Products::kLibrary, order);
+      workspace.upload();
+      for (uint64_t step = 0; step < 5; ++step) {
+        Arguments arguments{};
+        arguments.rows = device.rows.floats();
+        arguments.row_stride = static_cast<u64>(layout.width());
+        arguments.tick = step;
+        arguments.actor_learning_rate = arguments.critic_learning_rate = 1e-3f;
+        arguments.alpha_learning_rate = arguments.target_rate = 0.1f;
+        workspace.set_arguments(arguments);
+        for (const Program* program : programs.all()) workspace.submit(*program);
+      }
+      workspace.download();
+      parameters.emplace_back();
+      for (const Operand span :
+           {programs.actor_state.parameters, programs.critic_state.parameters, programs.target}) {
+        const auto& carrier = programs.workspace.carriers()[static_cast<size_t>(span.carrier)];
+        const float* values = programs.workspace.floats(span);
+        parameters.back().insert(parameters.back().end(), values, values + carrier.count);
+      }
+    }
+    EXPECT_EQ(parameters[0], parameters[1]) << to_string(precision);
+  }
+}
+
 // Everything that an argument block can vary, at one step.
 Arguments varied(uint64_t step, const float* rows, int width) {
   Arguments arguments{};
@@ -306,7 +345,8 @@ TEST_P(LearnerDeviceTest, TheHostKeepsTheStateAlone) {
   DeviceLearner device(GetParam(), spec, layout);
   EXPECT_LT(device.learner.bytes(), LearnerFastSac::bytes_needed(spec, layout));
   EXPECT_EQ(device.learner.device()->bytes(),
-            LearnerFastSac::device_bytes_needed(spec, layout, graph_backend_api(GetParam())));
+            LearnerFastSac::device_bytes_needed(spec, layout, graph_backend_api(GetParam()),
+                                                Precision::kFp32));
 }
 
 }  // namespace

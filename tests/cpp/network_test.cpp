@@ -15,49 +15,73 @@ namespace {
 constexpr NetworkShape kShape = {5, 16, 3, 2};
 constexpr int kRows = 4;
 
+int rows_of(const Network::Tensor& tensor) {
+  return tensor.shape.size() == 2 ? static_cast<int>(tensor.shape[0]) : 1;
+}
+int columns_of(const Network::Tensor& tensor) { return static_cast<int>(tensor.shape.back()); }
+
 // Two groups on one input; the loss is the sum of all heads, each times a coefficient.
 struct Problem {
   Problem()
       : parameters(workspace.add_floats("parameters", network.parameter_count())),
         gradient(workspace.add_floats("gradient", network.parameter_count())),
-        input(workspace.add_floats("input", kRows * kShape.inputs)),
+        input(workspace.add_floats("input", kRows * network.input_stride())),
         input_gradient(workspace.add_floats("input_gradient", kRows * 2)),
-        heads(workspace.add_floats("heads", kRows * kShape.groups * kShape.outputs)),
-        coefficients(workspace.add_floats("coefficients", kRows * kShape.groups * kShape.outputs)),
+        heads(workspace.add_floats("heads", kRows * kShape.groups * network.head_width())),
+        coefficients(
+            workspace.add_floats("coefficients", kRows * kShape.groups * network.head_width())),
         activations(network.add_activations(workspace, "network", kRows, true)) {
-    network.record_forward(program, parameters, input, kShape.inputs, activations, heads);
-    network.record_backward(program, parameters, input, kShape.inputs, activations, coefficients,
-                            gradient);
+    network.record_forward(program, parameters, input, network.input_stride(), activations, heads);
+    network.record_backward(program, parameters, input, network.input_stride(), activations,
+                            coefficients, gradient);
     // Of columns 2 and 3, after the activations' gradients were used by the pass above.
     network.record_input_gradient(program, parameters, activations, coefficients, 2, 2,
                                   input_gradient);
     workspace.allocate();
-    u32 number = 0;
-    for (const Operand operand : {parameters, input, coefficients}) {
-      const uint64_t count = workspace.carriers()[static_cast<size_t>(operand.carrier)].count;
-      for (uint64_t i = 0; i < count; ++i) {
-        workspace.floats(operand)[i] =
-            0.7f * random_normal(random_source(1, kStreamEvent, 0, 0), number++);
+    for (const Network::Tensor& tensor : network.tensors()) {
+      for (int group = 0; group < kShape.groups; ++group) {
+        fill(parameters + tensor.offset + static_cast<uint64_t>(group) * tensor.distance,
+             rows_of(tensor), columns_of(tensor), static_cast<int>(tensor.row_stride));
       }
     }
+    fill(input, kRows, kShape.inputs, network.input_stride());
+    fill(coefficients, kRows * kShape.groups, kShape.outputs, network.head_width());
     run_on_cpu(program, {workspace, Arguments{}});
   }
 
+  // What fills rows up stays zero.
+  void fill(Operand matrix, int rows, int columns, int stride) {
+    for (int i = 0; i < rows * columns; ++i) {
+      workspace.floats(matrix)[i / columns * stride + i % columns] =
+          0.7f * random_normal(random_source(1, kStreamEvent, 0, 0), number++);
+    }
+  }
+
+  // Of one group, row by row.
+  Vector tensor_of(Operand span, const Network::Tensor& tensor, int group) const {
+    const float* values =
+        workspace.floats(span) + tensor.offset + static_cast<uint64_t>(group) * tensor.distance;
+    Vector found;
+    for (int row = 0; row < rows_of(tensor); ++row) {
+      const float* first = values + static_cast<uint64_t>(row) * tensor.row_stride;
+      found.insert(found.end(), first, first + columns_of(tensor));
+    }
+    return found;
+  }
   Parameters parameters_of(int group) const {
     Parameters named;
     for (const Network::Tensor& tensor : network.tensors()) {
-      const float* values = workspace.floats(parameters) + tensor.offset +
-                            static_cast<uint64_t>(group) * tensor.distance;
-      named["net/" + tensor.name].assign(values, values + tensor.distance);
+      named["net/" + tensor.name] = tensor_of(parameters, tensor, group);
     }
     return named;
   }
   Vector input_of(int row) const {
-    const float* values = workspace.floats(input) + row * kShape.inputs;
+    const float* values = workspace.floats(input) + row * network.input_stride();
     return Vector(values, values + kShape.inputs);
   }
   float coefficient(int row, int group, int output) const {
-    return workspace.floats(coefficients)[(row * kShape.groups + group) * kShape.outputs + output];
+    return workspace.floats(
+        coefficients)[(row * kShape.groups + group) * network.head_width() + output];
   }
   // The part of the loss that one row and one group make.
   double loss(const Parameters& of_group, const Vector& x, int row, int group) const {
@@ -71,6 +95,7 @@ struct Problem {
     return sum;
   }
 
+  u32 number = 0;  // of the next draw
   Network network{kShape};
   Workspace workspace;
   Operand parameters, gradient, input, input_gradient, heads, coefficients;
@@ -83,8 +108,7 @@ TEST(Network, EveryParameterHasTheGradientOfFiniteDifferences) {
   constexpr double kStep = 1e-5;
   for (const Network::Tensor& tensor : problem.network.tensors()) {
     for (int group = 0; group < kShape.groups; ++group) {
-      const float* computed = problem.workspace.floats(problem.gradient) + tensor.offset +
-                              static_cast<uint64_t>(group) * tensor.distance;
+      const Vector computed = problem.tensor_of(problem.gradient, tensor, group);
       Parameters moved = problem.parameters_of(group);
       Vector& values = moved.at("net/" + tensor.name);
       double error = 0, norm = 0;
@@ -134,7 +158,11 @@ TEST(Network, StartsInTheUsualRangeEachTensorWithItsOwnDraws) {
     const float limit = 1.0f / std::sqrt(static_cast<float>(tensor.fan_in));
     for (uint64_t i = 0; i < 2 * tensor.distance; ++i) {
       const float value = parameters[tensor.offset + i];
-      if (tensor.kind == Network::Tensor::kGain) {
+      const int row = static_cast<int>(i % tensor.distance / tensor.row_stride);
+      const int column = static_cast<int>(i % tensor.row_stride);
+      if (row >= rows_of(tensor) || column >= columns_of(tensor)) {
+        EXPECT_EQ(value, 0.0f) << tensor.name << " is filled up with zeros";
+      } else if (tensor.kind == Network::Tensor::kGain) {
         EXPECT_EQ(value, 1.0f);
       } else if (tensor.kind == Network::Tensor::kShift) {
         EXPECT_EQ(value, 0.0f);
@@ -170,8 +198,10 @@ TEST(Network, LaysOutTensorsGroupByGroup) {
     next += 2 * tensor.distance;
   }
   EXPECT_EQ(network.parameter_count(), next);
-  // 2 x (10*8 + 8*3 + 8*4 + 4*3 + 4*2 + 2*3 + 2*5 + 5)
-  EXPECT_EQ(next, 2u * 177u);
+  // 10 inputs fill up to 16, 5 outputs to 8: 2 x (16*8 + 8*3 + 8*4 + 4*3 + 4*2 + 2*3 + 2*8 + 8)
+  EXPECT_EQ(next, 2u * 234u);
+  EXPECT_EQ(network.input_stride(), 16);
+  EXPECT_EQ(network.head_width(), 8);
 }
 
 TEST(Network, AWidthThatCannotBeHalvedTwiceIsABug) {

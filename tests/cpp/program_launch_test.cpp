@@ -21,6 +21,15 @@ class Trial {
     fills_.push_back({scale, offset});
     return workspace_.add_floats(name, count);
   }
+  // What products read, or its gradient: a device that computes them in bf16 stores it so.
+  Operand add_activation(const std::string& name, uint64_t count, float scale = 1.0f) {
+    fills_.push_back({scale, 0});
+    return workspace_.add_activation(name, count);
+  }
+  Operand add_parameters(const std::string& name, uint64_t count) {
+    fills_.push_back({1, 0});
+    return workspace_.add_parameters(name, count);
+  }
   Operand add_counter(const std::string& name) {
     fills_.push_back({0, 0});
     return workspace_.add(name, DType::kU64, 1);
@@ -118,7 +127,19 @@ class Trial {
   std::vector<Fill> fills_;
 };
 
-constexpr double kRounding = 2e-6;  // of sums in another order
+constexpr double kRounding = 2e-6;      // of sums in another order
+constexpr double kBf16Rounding = 8e-3;  // of inputs and outputs to eight bits
+
+// Calls check(precision, tolerance) for fp32 and, where the backend has it, for activations that
+// are stored in bf16.
+template <class Check>
+void in_each_storage(const std::string& backend_name, double fp32_tolerance, const Check& check) {
+  check(Precision::kFp32, fp32_tolerance);
+  if ((backend_api(backend_name).precisions & precision_bit(Precision::kBf16)) != 0) {
+    SCOPED_TRACE("bf16");
+    check(Precision::kBf16, kBf16Rounding);
+  }
+}
 
 class ProgramLaunchTest : public testing::TestWithParam<std::string> {};
 
@@ -182,133 +203,189 @@ TEST_P(ProgramLaunchTest, GemmOfTheLibrary) { check_products(GetParam(), Product
 
 TEST_P(ProgramLaunchTest, GemmOfOurOwnKernel) { check_products(GetParam(), Products::kOwnKernel); }
 
-TEST_P(ProgramLaunchTest, LayerForward) {
-  for (const int width : {1, 4, 37, 192, 768, 2100}) {
-    for (const int rows : {1, 67}) {
-      Trial trial;
-      LayerForwardOp op{};
-      op.rows = rows;
-      op.groups = 2;
-      op.width = width;
-      const uint64_t parameters = 2 * static_cast<uint64_t>(width);
-      const uint64_t values = static_cast<uint64_t>(rows) * parameters;
-      op.linear = trial.add("linear", values, 3);
-      op.bias = trial.add("bias", parameters);
-      op.gain = trial.add("gain", parameters, 0.3f, 1);
-      op.shift = trial.add("shift", parameters, 0.3f);
-      op.inverse_deviation = trial.add("inverse_deviation", static_cast<uint64_t>(rows) * 2);
-      op.output = trial.add("output", values);
-      // A single column is its own mean: what is left is rounding.
-      trial.run(GetParam(), op, width == 1 ? 1e-5 : kRounding);
+// Activations times parameters or activations, to an activation or to floats.
+TEST_P(ProgramLaunchTest, GemmOfWhatIsStoredInBf16) {
+  if ((backend_api(GetParam()).precisions & precision_bit(Precision::kBf16)) == 0) return;
+  for (const Products by : {Products::kLibrary, Products::kOwnKernel}) {
+    for (const bool has_parameters : {true, false}) {
+      for (const bool is_to_activation : {true, false}) {
+        for (const Product& p : {Product{200, 104, 136, 2, 0}, Product{130, 36, 45, 3, 3},
+                                 Product{96, 64, 3001, 2, 0}}) {
+          Trial trial;
+          GemmOp op{};
+          op.m = p.m;
+          op.n = p.n;
+          op.k = p.k;
+          op.count = p.count;
+          op.transpose_b = has_parameters;
+          op.a_stride = p.k + p.slack;
+          op.b_stride = (op.transpose_b ? p.k : p.n) + p.slack;
+          op.c_stride = p.n + p.slack;
+          op.a_distance = static_cast<uint64_t>(p.m) * static_cast<uint64_t>(op.a_stride);
+          op.b_distance = static_cast<uint64_t>(op.transpose_b ? p.n : p.k) *
+                          static_cast<uint64_t>(op.b_stride);
+          op.c_distance = static_cast<uint64_t>(p.m) * static_cast<uint64_t>(op.c_stride);
+          const auto all = [&](uint64_t distance) {
+            return static_cast<uint64_t>(p.count) * distance;
+          };
+          op.a = trial.add_activation("a", all(op.a_distance));
+          op.b = has_parameters ? trial.add_parameters("b", all(op.b_distance))
+                                : trial.add_activation("b", all(op.b_distance));
+          op.c = is_to_activation ? trial.add_activation("c", all(op.c_distance))
+                                  : trial.add("c", all(op.c_distance));
+          trial.run(
+              GetParam(), op, kBf16Rounding, Precision::kBf16, [](Workspace&) {}, by);
+        }
+      }
     }
   }
 }
 
-TEST_P(ProgramLaunchTest, LayerBackward) {
-  for (const bool has_sums : {true, false}) {
-    for (const int width : {4, 37, 192, 1024, 2100}) {
-      for (const int rows : {5, 301}) {
+TEST_P(ProgramLaunchTest, LayerForward) {
+  in_each_storage(GetParam(), kRounding, [&](Precision precision, double tolerance) {
+    for (const int width : {4, 37, 128, 192, 256, 384, 512, 768, 2100}) {
+      for (const int rows : {1, 67}) {
         Trial trial;
-        LayerBackwardOp op{};
+        LayerForwardOp op{};
         op.rows = rows;
         op.groups = 2;
         op.width = width;
         const uint64_t parameters = 2 * static_cast<uint64_t>(width);
         const uint64_t values = static_cast<uint64_t>(rows) * parameters;
-        op.gradient = trial.add("gradient", values);
-        op.normalised = trial.add("normalised", values);
-        op.inverse_deviation =
-            trial.add("inverse_deviation", static_cast<uint64_t>(rows) * 2, 0.1f, 1);
+        op.linear = trial.add_activation("linear", values, 3);
+        op.bias = trial.add("bias", parameters);
         op.gain = trial.add("gain", parameters, 0.3f, 1);
         op.shift = trial.add("shift", parameters, 0.3f);
-        if (has_sums) {
-          op.bias_gradient = trial.add("bias_gradient", parameters);
-          op.gain_gradient = trial.add("gain_gradient", parameters);
-          op.shift_gradient = trial.add("shift_gradient", parameters);
-        }
-        trial.run(GetParam(), op, kRounding);
+        op.mean = trial.add("mean", static_cast<uint64_t>(rows) * 2);
+        op.inverse_deviation = trial.add("inverse_deviation", static_cast<uint64_t>(rows) * 2);
+        op.output = trial.add_activation("output", values);
+        trial.run(GetParam(), op, tolerance, precision);
       }
     }
-  }
+  });
+}
+
+TEST_P(ProgramLaunchTest, LayerBackward) {
+  in_each_storage(GetParam(), kRounding, [&](Precision precision, double tolerance) {
+    for (const bool has_sums : {true, false}) {
+      for (const int width : {4, 37, 128, 192, 256, 384, 512, 768, 1024, 2100}) {
+        for (const int rows : {5, 301}) {
+          Trial trial;
+          LayerBackwardOp op{};
+          op.rows = rows;
+          op.groups = 2;
+          op.width = width;
+          const uint64_t parameters = 2 * static_cast<uint64_t>(width);
+          const uint64_t values = static_cast<uint64_t>(rows) * parameters;
+          op.gradient = trial.add_activation("gradient", values);
+          op.linear = trial.add_activation("linear", values);
+          op.mean = trial.add("mean", static_cast<uint64_t>(rows) * 2, 0.1f);
+          op.inverse_deviation =
+              trial.add("inverse_deviation", static_cast<uint64_t>(rows) * 2, 0.1f, 1);
+          op.bias = trial.add("bias", parameters, 0.3f);
+          op.gain = trial.add("gain", parameters, 0.3f, 1);
+          op.shift = trial.add("shift", parameters, 0.3f);
+          if (has_sums) {
+            op.bias_gradient = trial.add("bias_gradient", parameters);
+            op.gain_gradient = trial.add("gain_gradient", parameters);
+            op.shift_gradient = trial.add("shift_gradient", parameters);
+          }
+          trial.run(GetParam(), op, tolerance, precision);
+        }
+      }
+    }
+  });
 }
 
 TEST_P(ProgramLaunchTest, ColumnSum) {
-  for (const int rows : {1, 130, 1001, 9001}) {
-    Trial trial;
-    ColumnSumOp op{};
-    op.rows = rows;
-    op.width = 202;
-    op.values = trial.add("values", static_cast<uint64_t>(rows) * 202);
-    op.sums = trial.add("sums", 202);
-    trial.run(GetParam(), op, kRounding);
-  }
+  in_each_storage(GetParam(), kRounding, [&](Precision precision, double tolerance) {
+    for (const int rows : {1, 130, 1001, 9001}) {
+      Trial trial;
+      ColumnSumOp op{};
+      op.rows = rows;
+      op.width = 202;
+      op.values = trial.add_activation("values", static_cast<uint64_t>(rows) * 202);
+      op.sums = trial.add("sums", 202);
+      trial.run(GetParam(), op, tolerance, precision);
+    }
+  });
 }
 
 TEST_P(ProgramLaunchTest, UnpackWithMirrorAndNormaliser) {
-  for (const bool has_mirror : {false, true}) {
-    for (const bool has_normaliser : {false, true}) {
-      Trial trial;
-      UnpackOp op{};
-      constexpr int kWidth = 98, kStride = 120;
-      op.source_rows = 33;
-      op.rows = has_mirror ? 66 : 33;
-      op.column = 5;
-      op.width = kWidth;
-      op.target_stride = 130;
-      op.target = trial.add("target", static_cast<uint64_t>(op.rows) * 130);
-      if (has_mirror) {
-        op.mirror_source = trial.add_integers("source", kWidth);
-        op.mirror_sign = trial.add("sign", kWidth);
-      }
-      if (has_normaliser) {
-        op.mean = trial.add("mean", kWidth);
-        op.scale = trial.add("scale", kWidth);
-      }
-      trial.batch.resize(33 * kStride);
-      for (size_t i = 0; i < trial.batch.size(); ++i) trial.batch[i] = static_cast<float>(i % 977);
-      trial.with.row_stride = kStride;
-      trial.run(GetParam(), op, 0, Precision::kFp32, [&](Workspace& workspace) {
-        if (!has_mirror) return;
-        for (int i = 0; i < kWidth; ++i) {
-          workspace.integers(op.mirror_source)[i] = kWidth - 1 - i;
+  in_each_storage(GetParam(), 0, [&](Precision precision, double tolerance) {
+    for (const bool has_mirror : {false, true}) {
+      for (const bool has_normaliser : {false, true}) {
+        Trial trial;
+        UnpackOp op{};
+        constexpr int kWidth = 98, kStride = 120;
+        op.source_rows = 33;
+        op.rows = has_mirror ? 66 : 33;
+        op.column = 5;
+        op.width = kWidth;
+        op.target_stride = 130;
+        op.target = trial.add_activation("target", static_cast<uint64_t>(op.rows) * 130);
+        if (has_mirror) {
+          op.mirror_source = trial.add_integers("source", kWidth);
+          op.mirror_sign = trial.add("sign", kWidth);
         }
-      });
+        if (has_normaliser) {
+          op.mean = trial.add("mean", kWidth);
+          op.scale = trial.add("scale", kWidth);
+        }
+        trial.batch.resize(33 * kStride);
+        for (size_t i = 0; i < trial.batch.size(); ++i)
+          trial.batch[i] = static_cast<float>(i % 977);
+        trial.with.row_stride = kStride;
+        trial.run(GetParam(), op, tolerance, precision, [&](Workspace& workspace) {
+          if (!has_mirror) return;
+          for (int i = 0; i < kWidth; ++i) {
+            workspace.integers(op.mirror_source)[i] = kWidth - 1 - i;
+          }
+        });
+      }
     }
-  }
+  });
 }
 
 TEST_P(ProgramLaunchTest, SampleAction) {
-  for (const bool deterministic : {false, true}) {
-    Trial trial;
-    SampleActionOp op{};
-    op.rows = 301;
-    op.actions = 29;
-    op.deterministic = deterministic;
-    op.stream = kStreamLearnerNoise;
-    op.first_normal = 29;
-    op.action_stride = 130;
-    op.heads = trial.add("heads", 301 * 58);
-    op.bias = trial.add("bias", 58);
-    op.action = trial.add("action", 301 * 130);
-    op.noise = trial.add("noise", 301 * 29);
-    if (!deterministic) op.log_probability = trial.add("log_probability", 301);
-    trial.run(GetParam(), op, kRounding);
-  }
+  in_each_storage(GetParam(), kRounding, [&](Precision precision, double tolerance) {
+    for (const bool deterministic : {false, true}) {
+      Trial trial;
+      SampleActionOp op{};
+      op.rows = 301;
+      op.actions = 29;
+      op.deterministic = deterministic;
+      op.stream = kStreamLearnerNoise;
+      op.first_normal = 29;
+      op.action_stride = 130;
+      op.heads_stride = 64;
+      op.heads = trial.add("heads", 301 * 64);
+      op.bias = trial.add("bias", 58);
+      op.action = trial.add_activation("action", 301 * 130);
+      op.noise = trial.add("noise", 301 * 29);
+      if (!deterministic) op.log_probability = trial.add("log_probability", 301);
+      trial.run(GetParam(), op, tolerance, precision);
+    }
+  });
 }
 
 TEST_P(ProgramLaunchTest, ActionGradient) {
-  Trial trial;
-  ActionGradientOp op{};
-  op.rows = 3001;
-  op.actions = 29;
-  op.heads = trial.add("heads", 3001 * 58, 4);  // some means beyond the clamp
-  op.bias = trial.add("bias", 58);
-  op.noise = trial.add("noise", 3001 * 29);
-  op.action_gradient = trial.add("action_gradient", 3001 * 29);
-  op.log_alpha = trial.add("log_alpha", 1, 0, -2);
-  op.heads_gradient = trial.add("heads_gradient", 3001 * 58);
-  op.mean_deviation = trial.add("mean_deviation", 1);
-  trial.run(GetParam(), op, 1e-5);
+  in_each_storage(GetParam(), 1e-5, [&](Precision precision, double tolerance) {
+    Trial trial;
+    ActionGradientOp op{};
+    op.rows = 3001;
+    op.actions = 29;
+    op.heads_stride = 64;
+    op.heads = trial.add("heads", 3001 * 64, 4);  // some means beyond the clamp
+    op.bias = trial.add("bias", 58);
+    op.noise = trial.add("noise", 3001 * 29);
+    op.action_gradient_stride = 40;
+    op.action_gradient = trial.add("action_gradient", 3001 * 40);
+    op.log_alpha = trial.add("log_alpha", 1, 0, -2);
+    op.heads_gradient = trial.add_activation("heads_gradient", 3001 * 64);
+    op.mean_deviation = trial.add("mean_deviation", 1);
+    trial.run(GetParam(), op, tolerance, precision);
+  });
 }
 
 // Columns 0, 1, 2 of a row: reward, done, truncated.
@@ -337,9 +414,10 @@ TEST_P(ProgramLaunchTest, ProjectTarget) {
     op.done_column = 1;
     op.truncated_column = 2;
     op.gamma = 0.97f;
-    const uint64_t values = 160 * static_cast<uint64_t>(atoms);
+    op.value_stride = atoms + 3;
+    const uint64_t values = 160 * static_cast<uint64_t>(op.value_stride);
     op.logits = trial.add("logits", values);
-    op.bias = trial.add("bias", 2 * static_cast<uint64_t>(atoms));
+    op.bias = trial.add("bias", 2 * static_cast<uint64_t>(op.value_stride));
     op.log_probability = trial.add("log_probability", 80);
     op.log_alpha = trial.add("log_alpha", 1, 0, -1);
     op.target = trial.add("target", values);
@@ -352,49 +430,57 @@ TEST_P(ProgramLaunchTest, ProjectTarget) {
 }
 
 TEST_P(ProgramLaunchTest, CriticLoss) {
-  for (const int atoms : {2, 11, 101, 501, 600}) {
-    SCOPED_TRACE(atoms);
-    Trial trial;
-    CriticLossOp op{};
-    op.rows = atoms > 101 ? 50 : 1201;
-    op.groups = 2;
-    op.support = {atoms, -20, 20};
-    const uint64_t values = 2 * static_cast<uint64_t>(op.rows) * static_cast<uint64_t>(atoms);
-    op.logits = trial.add("logits", values, 8);  // some log-probabilities below the floor
-    op.bias = trial.add("bias", 2 * static_cast<uint64_t>(atoms));
-    op.target = trial.add("target", values);
-    op.logits_gradient = trial.add("logits_gradient", values);
-    op.loss = trial.add("loss", 1);
-    op.value_mean = trial.add("value_mean", 1);
-    op.value_max = trial.add("value_max", 1);
-    op.value_min = trial.add("value_min", 1);
-    trial.run(GetParam(), op, 2e-5, Precision::kFp32, [&](Workspace& workspace) {
-      for (uint64_t i = 0; i < values; ++i) {
-        float& target = *workspace.floats(op.target + i);
-        target = std::abs(target) / static_cast<float>(atoms);
-      }
-    });
-  }
+  in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
+    for (const int atoms : {2, 11, 101, 501, 600}) {
+      SCOPED_TRACE(atoms);
+      Trial trial;
+      CriticLossOp op{};
+      op.rows = atoms > 101 ? 50 : 1201;
+      op.groups = 2;
+      op.support = {atoms, -20, 20};
+      op.value_stride = atoms + 3;
+      const uint64_t stride = static_cast<uint64_t>(op.value_stride);
+      const uint64_t values = 2 * static_cast<uint64_t>(op.rows) * stride;
+      op.logits = trial.add("logits", values, 8);  // some log-probabilities below the floor
+      op.bias = trial.add("bias", 2 * stride);
+      op.target = trial.add("target", values);
+      op.logits_gradient = trial.add_activation("logits_gradient", values);
+      op.loss = trial.add("loss", 1);
+      op.value_mean = trial.add("value_mean", 1);
+      op.value_max = trial.add("value_max", 1);
+      op.value_min = trial.add("value_min", 1);
+      trial.run(GetParam(), op, tolerance, precision, [&](Workspace& workspace) {
+        for (uint64_t i = 0; i < values; ++i) {
+          float& target = *workspace.floats(op.target + i);
+          target = std::abs(target) / static_cast<float>(atoms);
+        }
+      });
+    }
+  });
 }
 
 TEST_P(ProgramLaunchTest, ActorLoss) {
-  for (const int atoms : {11, 101, 501}) {
-    SCOPED_TRACE(atoms);
-    Trial trial;
-    ActorLossOp op{};
-    op.rows = atoms > 101 ? 50 : 1201;
-    op.groups = 2;
-    op.support = {atoms, -20, 20};
-    const uint64_t values = 2 * static_cast<uint64_t>(op.rows) * static_cast<uint64_t>(atoms);
-    op.logits = trial.add("logits", values, 2);
-    op.bias = trial.add("bias", 2 * static_cast<uint64_t>(atoms));
-    op.log_probability = trial.add("log_probability", static_cast<uint64_t>(op.rows), 1, -20);
-    op.log_alpha = trial.add("log_alpha", 1, 0, -1);
-    op.logits_gradient = trial.add("logits_gradient", values);
-    op.loss = trial.add("loss", 1);
-    op.entropy = trial.add("entropy", 1);
-    trial.run(GetParam(), op, 2e-5);
-  }
+  in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
+    for (const int atoms : {11, 101, 501}) {
+      SCOPED_TRACE(atoms);
+      Trial trial;
+      ActorLossOp op{};
+      op.rows = atoms > 101 ? 50 : 1201;
+      op.groups = 2;
+      op.support = {atoms, -20, 20};
+      op.value_stride = atoms + 3;
+      const uint64_t stride = static_cast<uint64_t>(op.value_stride);
+      const uint64_t values = 2 * static_cast<uint64_t>(op.rows) * stride;
+      op.logits = trial.add("logits", values, 2);
+      op.bias = trial.add("bias", 2 * stride);
+      op.log_probability = trial.add("log_probability", static_cast<uint64_t>(op.rows), 1, -20);
+      op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+      op.logits_gradient = trial.add_activation("logits_gradient", values);
+      op.loss = trial.add("loss", 1);
+      op.entropy = trial.add("entropy", 1);
+      trial.run(GetParam(), op, tolerance, precision);
+    }
+  });
 }
 
 TEST_P(ProgramLaunchTest, GradientNormAndVerdict) {

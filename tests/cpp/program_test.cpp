@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "program_cpu.h"
 
 namespace millrace {
@@ -34,6 +36,40 @@ TEST(Program, RunsItsOpsInOrder) {
   EXPECT_EQ(std::vector<float>(workspace.floats(c), workspace.floats(c) + 4), square);
   EXPECT_EQ(workspace.floats(b)[0], 7 * 7 + 10 * 15);
   EXPECT_EQ(program.gemm_flops(), 32.0);
+}
+
+// a b -> c; a b -> d; c d -> e; then c is written over, which waits for its reader.
+TEST(Program, KnowsTheFewestRecordsThatEachMustRunAfter) {
+  Workspace workspace;
+  std::vector<Operand> carriers;
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    carriers.push_back(workspace.add_floats(name, 4));
+  }
+  const auto [a, b, c, d, e] =
+      std::tie(carriers[0], carriers[1], carriers[2], carriers[3], carriers[4]);
+  Program program("diamond", workspace);
+  program.record(product(a, b, c, 2, 2, 2));
+  program.record(product(a, b, d, 2, 2, 2));
+  program.record(product(c, d, e, 2, 2, 2));
+  program.record(product(a, a, c, 2, 2, 2));
+  const std::vector<Program::Record>& records = program.records();
+  EXPECT_TRUE(records[0].after.empty());
+  EXPECT_TRUE(records[1].after.empty());
+  EXPECT_EQ(records[2].after, (std::vector<int>{1, 0}));
+  EXPECT_EQ(records[3].after, (std::vector<int>{2}));
+  EXPECT_NE(records[0].lane, records[1].lane);
+  EXPECT_EQ(records[3].lane, records[2].lane);
+}
+
+TEST(Program, PartsOfACarrierThatDoNotOverlapAreIndependent) {
+  Workspace workspace;
+  const Operand a = workspace.add_floats("a", 12);
+  Program program("parts", workspace);
+  program.record(product(a, a, a + 4, 2, 2, 2));
+  program.record(product(a, a, a + 8, 2, 2, 2));
+  program.record(product(a, a + 7, a + 8, 2, 2, 2));
+  EXPECT_TRUE(program.records()[1].after.empty());
+  EXPECT_EQ(program.records()[2].after, (std::vector<int>{1, 0}));
 }
 
 TEST(Program, RecordsKnowTheirSite) {

@@ -42,6 +42,7 @@ TEST(TanhGaussianBody, ActionsAndTheirGradientsAreTheCpus) {
   SampleActionOp sample{};
   sample.rows = 1;
   sample.actions = sample.action_stride = kActions;
+  sample.heads_stride = 2 * kActions;
   sample.deterministic = true;
   sample.heads = workspace.add_floats("heads", 2 * kActions);
   sample.bias = workspace.add_floats("bias", 2 * kActions);
@@ -50,7 +51,8 @@ TEST(TanhGaussianBody, ActionsAndTheirGradientsAreTheCpus) {
   sample.log_probability = workspace.add_floats("log_probability", 1);
   ActionGradientOp gradient{};
   gradient.rows = 1;
-  gradient.actions = kActions;
+  gradient.actions = gradient.action_gradient_stride = kActions;
+  gradient.heads_stride = 2 * kActions;
   gradient.heads = sample.heads;
   gradient.bias = sample.bias;
   gradient.noise = sample.noise;

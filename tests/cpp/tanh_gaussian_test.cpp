@@ -35,6 +35,7 @@ struct SampleFixture {
   explicit SampleFixture(int rows) {
     op.rows = rows;
     op.actions = kActions;
+    op.heads_stride = 2 * kActions;
     op.heads = workspace.add_floats("heads", rows * 2 * kActions);
     op.bias = workspace.add_floats("bias", 2 * kActions);
     op.noise = workspace.add_floats("noise", rows * kActions);

@@ -1,0 +1,68 @@
+// Numbers as carriers store them, fp32 or bf16; in registers they are fp32. A row's share of a lane
+// is read and written in vectors, and can wait in registers as it was read.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include "program_cuda.cuh"
+#include "warp_team.cuh"
+
+namespace millrace {
+
+using Bf16 = __nv_bfloat16;
+
+__device__ inline float to_float(float value) { return value; }
+__device__ inline float to_float(Bf16 value) { return __bfloat162float(value); }
+
+// kCount numbers side by side, read and written at once as far as the machine can.
+template <class Stored, int kCount>
+struct alignas(sizeof(Stored) * kCount < 16 ? sizeof(Stored) * kCount : 16) Packed {
+  Stored values[kCount];
+};
+
+// A lane's columns of one row (own_columns_body.h), as they are stored.
+template <class Stored, int kOwn, int kVector>
+struct OwnRow {
+  static constexpr int kPacks = kOwn / kVector;
+  using Pack = Packed<Stored, kVector>;
+  Pack packs[kPacks];
+
+  template <class Team>
+  __device__ void read(const Team& team, const Stored* row, int width) {
+#pragma unroll(kPacks <= 32 ? kPacks : 1)
+    for (int i = 0; i < kPacks; ++i) {
+      const int column = (i * team.size() + team.lane()) * kVector;
+      if (column < width) packs[i] = *reinterpret_cast<const Pack*>(row + column);
+    }
+  }
+
+  __device__ void unpack(float (&own)[kOwn]) const {
+#pragma unroll(kPacks <= 32 ? kPacks : 1)
+    for (int i = 0; i < kPacks; ++i) {
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) own[i * kVector + j] = to_float(packs[i].values[j]);
+    }
+  }
+
+  template <class Team>
+  __device__ static void write(const Team& team, const float (&own)[kOwn], Stored* row, int width) {
+#pragma unroll(kPacks <= 32 ? kPacks : 1)
+    for (int i = 0; i < kPacks; ++i) {
+      const int column = (i * team.size() + team.lane()) * kVector;
+      Pack pack;
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) pack.values[j] = static_cast<Stored>(own[i * kVector + j]);
+      if (column < width) *reinterpret_cast<Pack*>(row + column) = pack;
+    }
+  }
+};
+
+// Calls launch with the operand's address, typed as what is stored there.
+template <class Launch>
+cudaError_t with_stored(const CudaFrame& frame, Operand operand, const Launch& launch) {
+  return frame.is_bf16(operand) ? launch(frame.at<Bf16>(operand))
+                                : launch(frame.at<float>(operand));
+}
+
+}  // namespace millrace

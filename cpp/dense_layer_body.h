@@ -12,10 +12,18 @@ namespace millrace {
 
 #define MR_LAYER_EPSILON 1e-5f
 
-// By a device's own reciprocal where it has a fast one, two units in the last place off.
+// By a device's own functions where it has fast ones: two units in the last place off, or with
+// kIsRough, for what is rounded to bf16 anyway, 2^-11 of the value.
+template <bool kIsRough>
 MR_LOOP_FN float layer_sigmoid(float y) {
 #if defined(__CUDA_ARCH__)
-  return __fdividef(1.0f, 1.0f + mr_fast_exp(-y));
+  float result;
+  if (kIsRough) {
+    asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(0.5f * y));
+    return 0.5f * result + 0.5f;
+  }
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(1.0f + mr_fast_exp(-y)));
+  return result;
 #else
   return 1.0f / (1.0f + mr_exp(-y));
 #endif
@@ -38,7 +46,7 @@ struct LayerNorm {
 };
 
 // `row` holds the lane's columns of the linear values, then of the output.
-template <int kOwn, int kVector = 1, class Team>
+template <int kOwn, int kVector = 1, bool kIsRough = false, class Team>
 MR_LOOP_FN LayerNorm layer_forward_row(const Team& team, const LayerParameters<kOwn>& parameters,
                                        float (&row)[kOwn], int width) {
   const float share = 1.0f / (float)width;
@@ -58,14 +66,14 @@ MR_LOOP_FN LayerNorm layer_forward_row(const Team& team, const LayerParameters<k
   each_own_column<kOwn, kVector>(team, width, [&](int own, int) {
     const float y =
         row[own] * norm.inverse_deviation * parameters.gain[own] + parameters.shift[own];
-    row[own] = y * layer_sigmoid(y);
+    row[own] = y * layer_sigmoid<kIsRough>(y);
   });
   return norm;
 }
 
 // `gradient` holds the lane's columns of dL/dy, then of dL/dlinear; `linear` its linear values,
 // then the normalised ones. Sums are left alone without kHasSums.
-template <bool kHasSums, int kOwn, int kVector = 1, class Team>
+template <bool kHasSums, int kOwn, int kVector = 1, bool kIsRough = false, class Team>
 MR_LOOP_FN void layer_backward_row(const Team& team, const LayerParameters<kOwn>& parameters,
                                    const LayerNorm& norm, float (&linear)[kOwn],
                                    float (&gradient)[kOwn], int width, LayerSums<kOwn>& sums) {
@@ -75,7 +83,7 @@ MR_LOOP_FN void layer_backward_row(const Team& team, const LayerParameters<kOwn>
     const float normalised =
         (linear[own] + parameters.bias[own] - norm.mean) * norm.inverse_deviation;
     const float y = normalised * parameters.gain[own] + parameters.shift[own];
-    const float sigmoid = layer_sigmoid(y);
+    const float sigmoid = layer_sigmoid<kIsRough>(y);
     const float before_silu = gradient[own] * sigmoid * (1.0f + y * (1.0f - sigmoid));
     if (kHasSums) {
       sums.gain[own] += before_silu * normalised;

@@ -102,7 +102,9 @@ MR_FN float mr_exp(float x) {
 // noise; not for what must have the CPU's bits.
 MR_FN float mr_fast_exp(float x) {
 #if defined(__CUDA_ARCH__)
-  return __expf(x);
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
+  return power;
 #else
   return mr_exp(x);
 #endif

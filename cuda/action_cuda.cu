@@ -55,8 +55,7 @@ struct Heads {
 
 template <class Stored>
 __global__ void __launch_bounds__(kPartThreads)
-    action_gradients(const Heads<Stored> heads, float* mean_deviation, float* parts,
-                     unsigned* arrivals) {
+    action_gradients(const Heads<Stored> heads, float* parts) {
   __shared__ float room[kPartWarps];
   const float alpha_share = mr_exp(*heads.log_alpha) / static_cast<float>(heads.rows);
   float deviations = 0.0f;
@@ -70,10 +69,13 @@ __global__ void __launch_bounds__(kPartThreads)
   }
   const float sum = block_sum(WarpTeam().leads() ? deviations : 0.0f, room);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
-  if (!is_last_block(arrivals)) return;
-  const float all = sum_of_parts(parts, room);
-  if (threadIdx.x != 0) return;
-  *mean_deviation = all / (static_cast<float>(heads.rows) * static_cast<float>(heads.actions));
+}
+
+__global__ void __launch_bounds__(kParts)
+    mean_of_parts(const float* parts, float count, float* mean) {
+  __shared__ float room[kParts / kWarp];
+  const float sum = sum_of_parts(parts, room);
+  if (threadIdx.x == 0) *mean = sum / count;
 }
 
 }  // namespace
@@ -101,7 +103,7 @@ cudaError_t launch_op(const CudaFrame& frame, const SampleActionOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ActionGradientOp& op) {
-  return with_stored(frame, op.heads_gradient, [&](auto* heads_gradient) {
+  const cudaError_t code = with_stored(frame, op.heads_gradient, [&](auto* heads_gradient) {
     using Stored = std::remove_pointer_t<decltype(heads_gradient)>;
     const Heads<Stored> heads = {op.rows,
                                  op.actions,
@@ -114,8 +116,12 @@ cudaError_t launch_op(const CudaFrame& frame, const ActionGradientOp& op) {
                                  frame.floats(op.log_alpha),
                                  heads_gradient};
     return launch_kernel(frame.stream, kParts, kPartThreads, 0, action_gradients<Stored>, heads,
-                         frame.floats(op.mean_deviation), frame.scratch, frame.arrivals);
+                         frame.scratch);
   });
+  if (code != cudaSuccess) return code;
+  return launch_kernel(frame.stream, 1, kParts, 0, mean_of_parts, frame.scratch,
+                       static_cast<float>(op.rows) * static_cast<float>(op.actions),
+                       frame.floats(op.mean_deviation));
 }
 
 }  // namespace millrace

@@ -1,8 +1,10 @@
-// Dense layers beside their products: one warp, or a block of a few, is the team of one row of one
-// group and keeps it in registers, so that a row passes through memory once; the next one is on its
-// way meanwhile. Gradients of the parameters add up in three steps of fixed order: each team over
-// its rows, the teams of a block, then the blocks.
+// Dense layers beside their products: a warp is the team of one row of one group and keeps it in
+// registers, so that a row passes through memory once; the next one is on its way meanwhile. The
+// group's parameters wait in shared memory: in registers they would leave room for few warps.
+// Gradients of the parameters add up in three steps of fixed order: each warp over its rows, the
+// warps of a block, then the blocks. (A block of three warps per row was measured, and slower.)
 #include <algorithm>
+#include <type_traits>
 
 #include "dense_layer_body.h"
 #include "kernel_launch.cuh"
@@ -15,13 +17,18 @@ namespace {
 
 // Of a launch: so many that a large card's multiprocessors have enough to do while they wait for
 // memory; but the backward pass writes sums per block.
-constexpr int kForwardWarps = 4096, kBackwardWarps = 2048, kColumnWarps = 1536;
-constexpr int kLeastRows = 8;  // of a block; fewer would not pay for its parameters
-constexpr int kSums = 3;       // gain, shift, bias
+constexpr int kForwardWarps = 4096, kBackwardWarps = 2112, kColumnWarps = 1536;
+constexpr int kLeastRows = 8;   // of a block; fewer would not pay for its parameters
+constexpr int kLayerWarps = 4;  // of a block
+constexpr int kLayerThreads = kLayerWarps * kWarp;
+constexpr int kSums = 3;  // gain, shift, bias
 constexpr int kSumThreads = 256;
 constexpr int kAddThreads = 1024;
 constexpr int kAddColumns = kWarp;  // of a block that adds chunks up
 constexpr int kAddLanes = kAddThreads / kAddColumns;
+
+template <class Stored>
+constexpr bool kIsRough = std::is_same_v<Stored, Bf16>;
 
 template <class Stored>
 struct Layer {
@@ -37,166 +44,136 @@ struct Layer {
   __device__ u64 first_of(int r) const { return row_of(r) * width; }
 };
 
-// The team of a row as a whole block: two rooms take turns, so that one wait per sum is enough.
-template <int kWarps>
-class BlockTeam {
- public:
-  static constexpr int kTeams = 1;  // of a block
-  using Rooms = float[2][kWarps];
+// How a row is spread over a warp. kIsExact: it fills the lanes' columns, in whole vectors.
+template <int kOwnColumns, int kVectorColumns, bool kIsExactFit>
+struct Spread {
+  static constexpr int kOwn = kOwnColumns, kVector = kVectorColumns;
+  static constexpr bool kIsExact = kIsExactFit;
+  __host__ __device__ static constexpr int width(int width) {
+    return kIsExact ? kOwn * kWarp : width;
+  }
+};
 
-  __device__ explicit BlockTeam(Rooms& rooms) : rooms_(rooms) {}
-  __device__ static int index() { return 0; }  // among the teams of a block
-  __device__ int lane() const { return static_cast<int>(threadIdx.x); }
-  __device__ static constexpr int size() { return kWarps * kWarp; }
-  __device__ bool leads() const { return lane() == 0; }
-  __device__ float sum(float value) const {
-    value = warp_sum(value);
-    float* room = rooms_[turn_];
-    turn_ = 1 - turn_;
-    if (lane() % kWarp == 0) room[lane() / kWarp] = value;
+// A group's parameters in shared memory: bias, gain, shift.
+class SharedParameters {
+ public:
+  static constexpr int kVectors = 3;
+
+  // All threads of the block.
+  __device__ SharedParameters(float* shared, const float* bias, const float* gain,
+                              const float* shift, int width)
+      : shared_(shared) {
+    for (int i = static_cast<int>(threadIdx.x); i < width; i += kLayerThreads) {
+      shared[i] = bias[i];
+      shared[width + i] = gain[i];
+      shared[2 * width + i] = shift[i];
+    }
     __syncthreads();
-    float all = room[0];
-#pragma unroll
-    for (int warp = 1; warp < kWarps; ++warp) all += room[warp];
-    return all;
+  }
+
+  // Into registers: read again for each row, not kept, whatever the compiler would like.
+  template <class Row>
+  __device__ LayerParameters<Row::kOwn> own(int width) const {
+    asm volatile("" ::: "memory");
+    LayerParameters<Row::kOwn> parameters;
+    OwnRow<float, Row::kOwn, Row::kVector> row;
+    row.read(shared_, width);
+    row.unpack(parameters.bias);
+    row.read(shared_ + width, width);
+    row.unpack(parameters.gain);
+    row.read(shared_ + 2 * width, width);
+    row.unpack(parameters.shift);
+    return parameters;
   }
 
  private:
-  Rooms& rooms_;
-  mutable int turn_ = 0;
+  const float* shared_;
 };
-
-template <>
-class BlockTeam<1> : public WarpTeam {
- public:
-  static constexpr int kTeams = 4;
-  using Rooms = float[1];
-
-  __device__ explicit BlockTeam(Rooms&) {}
-  __device__ static int index() { return static_cast<int>(threadIdx.x) / kWarp; }
-  __device__ static constexpr int size() { return kWarp; }
-};
-
-// How a row is spread over its team. kIsExact: it fills the lanes' columns, in whole vectors.
-template <int kWarps, int kOwnColumns, int kVectorColumns, bool kIsExactFit>
-struct Spread {
-  using Team = BlockTeam<kWarps>;
-  static constexpr int kOwn = kOwnColumns, kVector = kVectorColumns;
-  static constexpr bool kIsExact = kIsExactFit;
-  static constexpr int kThreads = Team::kTeams * kWarps * kWarp;
-  __host__ __device__ static constexpr int width(int width) {
-    return kIsExact ? kOwn * kWarps * kWarp : width;
-  }
-};
-
-template <class Row>
-__device__ LayerParameters<Row::kOwn> own_parameters(const typename Row::Team& team,
-                                                     const float* bias, const float* gain,
-                                                     const float* shift, int width) {
-  LayerParameters<Row::kOwn> parameters;
-  read_own_columns<Row::kOwn, Row::kVector>(team, bias, width, parameters.bias);
-  read_own_columns<Row::kOwn, Row::kVector>(team, gain, width, parameters.gain);
-  read_own_columns<Row::kOwn, Row::kVector>(team, shift, width, parameters.shift);
-  return parameters;
-}
 
 // Block (chunk, group).
 template <class Row, class Stored>
-__global__ void __launch_bounds__(Row::kThreads) layer_forward(const Layer<Stored> layer) {
-  using Team = typename Row::Team;
+__global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer<Stored> layer) {
   using Own = OwnRow<Stored, Row::kOwn, Row::kVector>;
-  __shared__ typename Team::Rooms rooms;
-  const Team team(rooms);
+  extern __shared__ float4 shared[];
+  const WarpTeam team;
   const int width = Row::width(layer.width);
   const u64 first = static_cast<u64>(blockIdx.y) * width;
-  const LayerParameters<Row::kOwn> parameters =
-      own_parameters<Row>(team, layer.bias + first, layer.gain + first, layer.shift + first, width);
+  const SharedParameters parameters(reinterpret_cast<float*>(shared), layer.bias + first,
+                                    layer.gain + first, layer.shift + first, width);
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
-  int r = begin + team.index();
+  int r = begin + static_cast<int>(threadIdx.x) / kWarp;
   Own next;
-  if (r < end) next.read(team, layer.linear + layer.first_of(r), width);
-  for (; r < end; r += Team::kTeams) {
+  if (r < end) next.read(layer.linear + layer.first_of(r), width);
+  for (; r < end; r += kLayerWarps) {
     float row[Row::kOwn];
     next.unpack(row);
-    const int after = r + Team::kTeams;
-    if (after < end) next.read(team, layer.linear + layer.first_of(after), width);
-    const LayerNorm norm = layer_forward_row<Row::kOwn, Row::kVector>(team, parameters, row, width);
-    Own::write(team, row, layer.output + layer.first_of(r), width);
+    const int after = r + kLayerWarps;
+    if (after < end) next.read(layer.linear + layer.first_of(after), width);
+    const LayerNorm norm = layer_forward_row<Row::kOwn, Row::kVector, kIsRough<Stored>>(
+        team, parameters.own<Row>(width), row, width);
+    Own::write(row, layer.output + layer.first_of(r), width);
     if (!team.leads()) continue;
     layer.mean[layer.row_of(r)] = norm.mean;
     layer.inverse_deviation[layer.row_of(r)] = norm.inverse_deviation;
   }
 }
 
-// Of one kind of sums, over the block's teams; `room` holds a row per team.
+// Of one kind of sums, over the block's warps; `room` holds a row per warp.
 template <class Row>
-__device__ void add_teams(const typename Row::Team& team, const float (&own)[Row::kOwn],
-                          float* room, int width, float* sums) {
-  using Team = typename Row::Team;
-  float* const row = Team::kTeams == 1 ? sums : room + team.index() * width;
-  if (Team::kTeams > 1) __syncthreads();  // the room is free
-  each_own_column<Row::kOwn, Row::kVector>(team, width,
+__device__ void add_warps(const float (&own)[Row::kOwn], float* room, int width, float* sums) {
+  float* const row = room + static_cast<int>(threadIdx.x) / kWarp * width;
+  __syncthreads();  // the room is free
+  each_own_column<Row::kOwn, Row::kVector>(WarpTeam(), width,
                                            [&](int at, int column) { row[column] = own[at]; });
-  if (Team::kTeams == 1) return;
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < width; i += Row::kThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < width; i += kLayerThreads) {
     float sum = room[i];
-    for (int other = 1; other < Team::kTeams; ++other) sum += room[other * width + i];
+    for (int other = 1; other < kLayerWarps; ++other) sum += room[other * width + i];
     sums[i] = sum;
   }
 }
 
-// Block (chunk, group). With sums: partial[chunk][gain, shift, bias][group][column]. Shared memory
-// holds the parameters, which would leave few registers for the rows, and then the teams' sums.
+// Block (chunk, group). With sums: partial[chunk][gain, shift, bias][group][column].
 template <class Row, class Stored, bool kHasSums>
-__global__ void __launch_bounds__(Row::kThreads)
+__global__ void __launch_bounds__(kLayerThreads)
     layer_backward(const Layer<Stored> layer, float* partial) {
-  using Team = typename Row::Team;
   using Own = OwnRow<Stored, Row::kOwn, Row::kVector>;
-  extern __shared__ float shared[];
-  __shared__ typename Team::Rooms rooms;
-  const Team team(rooms);
+  extern __shared__ float4 shared[];
+  float* const room = reinterpret_cast<float*>(shared);
+  const WarpTeam team;
   const int width = Row::width(layer.width);
   const u64 first = static_cast<u64>(blockIdx.y) * width;
-  float *const bias = shared, *const gain = bias + width, *const shift = gain + width;
-  for (int i = static_cast<int>(threadIdx.x); i < width; i += Row::kThreads) {
-    bias[i] = layer.bias[first + i];
-    gain[i] = layer.gain[first + i];
-    shift[i] = layer.shift[first + i];
-  }
-  __syncthreads();
+  const SharedParameters parameters(room, layer.bias + first, layer.gain + first,
+                                    layer.shift + first, width);
   LayerSums<Row::kOwn> sums;
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
   Own next_linear, next_gradient;
   LayerNorm next_norm{};
   const auto read = [&](int row) {
-    next_linear.read(team, layer.linear + layer.first_of(row), width);
-    next_gradient.read(team, layer.gradient + layer.first_of(row), width);
+    next_linear.read(layer.linear + layer.first_of(row), width);
+    next_gradient.read(layer.gradient + layer.first_of(row), width);
     next_norm = {layer.mean[layer.row_of(row)], layer.inverse_deviation[layer.row_of(row)]};
   };
-  int r = begin + team.index();
+  int r = begin + static_cast<int>(threadIdx.x) / kWarp;
   if (r < end) read(r);
-  for (; r < end; r += Team::kTeams) {
-    asm volatile("" ::: "memory");  // parameters are read again for each row, not kept
+  for (; r < end; r += kLayerWarps) {
     float linear[Row::kOwn], gradient[Row::kOwn];
     next_linear.unpack(linear);
     next_gradient.unpack(gradient);
     const LayerNorm norm = next_norm;
-    if (r + Team::kTeams < end) read(r + Team::kTeams);
-    const LayerParameters<Row::kOwn> parameters =
-        own_parameters<Row>(team, bias, gain, shift, width);
-    layer_backward_row<kHasSums, Row::kOwn, Row::kVector>(team, parameters, norm, linear, gradient,
-                                                          width, sums);
-    Own::write(team, gradient, layer.gradient + layer.first_of(r), width);
+    if (r + kLayerWarps < end) read(r + kLayerWarps);
+    layer_backward_row<kHasSums, Row::kOwn, Row::kVector, kIsRough<Stored>>(
+        team, parameters.own<Row>(width), norm, linear, gradient, width, sums);
+    Own::write(gradient, layer.gradient + layer.first_of(r), width);
   }
   if (!kHasSums) return;
   const u64 all = static_cast<u64>(layer.groups) * width;
   partial += blockIdx.x * kSums * all + first;
-  add_teams<Row>(team, sums.gain, shared, width, partial);
-  add_teams<Row>(team, sums.shift, shared, width, partial + all);
-  add_teams<Row>(team, sums.bias, shared, width, partial + 2 * all);
+  add_warps<Row>(sums.gain, room, width, partial);
+  add_warps<Row>(sums.shift, room, width, partial + all);
+  add_warps<Row>(sums.bias, room, width, partial + 2 * all);
 }
 
 // sums[which][i] = sum over chunks of partial[chunk][which][i]; `which` is the block's row. A warp
@@ -257,36 +234,37 @@ Chunks chunks_of(const ColumnSumOp& op) {
   return chunks_of(op.rows, static_cast<int>(blocks) * (kSumThreads / kWarp), kColumnWarps);
 }
 
-// Calls with(spread) for rows of this width: exact ones for the widths of common networks.
-template <class With>
-auto with_spread(int width, const With& with) {
+// Calls launch(spread) for rows of this width: exact ones for the widths of common networks.
+template <class Launch>
+cudaError_t with_spread(int width, const Launch& launch) {
   switch (width) {
     case 24 * kWarp:
-      return with(Spread<3, 8, 8, true>());
+      return launch(Spread<24, 4, true>());
     case 16 * kWarp:
-      return with(Spread<2, 8, 8, true>());
+      return launch(Spread<16, 4, true>());
     case 12 * kWarp:
-      return with(Spread<1, 12, 4, true>());
+      return launch(Spread<12, 4, true>());
     case 8 * kWarp:
-      return with(Spread<1, 8, 8, true>());
+      return launch(Spread<8, 4, true>());
     case 6 * kWarp:
-      return with(Spread<1, 6, 2, true>());
+      return launch(Spread<6, 2, true>());
     case 4 * kWarp:
-      return with(Spread<1, 4, 4, true>());
+      return launch(Spread<4, 4, true>());
     default:
       break;
   }
-  if (width <= 8 * kWarp) return with(Spread<1, 8, 1, false>());
-  if (width <= 32 * kWarp) return with(Spread<4, 8, 1, false>());
-  return with(Spread<8, 16, 1, false>());
+  if (width <= 8 * kWarp) return launch(Spread<8, 1, false>());
+  if (width <= 32 * kWarp) return launch(Spread<32, 1, false>());
+  if (width <= 128 * kWarp) return launch(Spread<128, 1, false>());
+  return cudaErrorInvalidValue;
 }
 
-constexpr int kWidest = 128 * kWarp;
+Chunks forward_chunks(const LayerForwardOp& op) {
+  return chunks_of(op.rows, op.groups * kLayerWarps, kForwardWarps);
+}
 
 Chunks backward_chunks(const LayerBackwardOp& op) {
-  return with_spread(op.width, [&](auto row) {
-    return chunks_of(op.rows, op.groups * decltype(row)::kThreads / kWarp, kBackwardWarps);
-  });
+  return chunks_of(op.rows, op.groups * kLayerWarps, kBackwardWarps);
 }
 
 template <class LayerOp, class Stored>
@@ -324,36 +302,37 @@ u64 scratch_floats(const ColumnSumOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op) {
-  if (op.width > kWidest) return cudaErrorInvalidValue;
+  const Chunks chunks = forward_chunks(op);
+  const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
+  const size_t shared_bytes =
+      static_cast<size_t>(SharedParameters::kVectors * op.width) * sizeof(float);
   return with_stored(frame, op.output, [&](auto* output) {
     using Stored = std::remove_pointer_t<decltype(output)>;
+    const Layer<Stored> layer =
+        layer_of<LayerForwardOp, Stored>(frame, op, chunks.rows_of_each, output, nullptr);
     return with_spread(op.width, [&](auto row) {
-      using Row = decltype(row);
-      const Chunks chunks = chunks_of(op.rows, op.groups * Row::kThreads / kWarp, kForwardWarps);
-      const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
-      return launch_kernel(
-          frame.stream, grid, Row::kThreads, 0, layer_forward<Row, Stored>,
-          layer_of<LayerForwardOp, Stored>(frame, op, chunks.rows_of_each, output, nullptr));
+      return launch_kernel(frame.stream, grid, kLayerThreads, shared_bytes,
+                           layer_forward<decltype(row), Stored>, layer);
     });
   });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {
-  if (op.width > kWidest) return cudaErrorInvalidValue;
   const Chunks chunks = backward_chunks(op);
   const bool has_sums = op.bias_gradient.used();
   const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
+  const size_t shared_bytes =
+      static_cast<size_t>(std::max(SharedParameters::kVectors, kLayerWarps) * op.width) *
+      sizeof(float);
   const cudaError_t code = with_stored(frame, op.gradient, [&](auto* gradient) {
     using Stored = std::remove_pointer_t<decltype(gradient)>;
     const Layer<Stored> layer =
         layer_of<LayerBackwardOp, Stored>(frame, op, chunks.rows_of_each, nullptr, gradient);
     return with_spread(op.width, [&](auto row) {
       using Row = decltype(row);
-      const size_t shared_bytes =
-          static_cast<size_t>(std::max(kSums, Row::Team::kTeams)) * op.width * sizeof(float);
-      return has_sums ? launch_kernel(frame.stream, grid, Row::kThreads, shared_bytes,
+      return has_sums ? launch_kernel(frame.stream, grid, kLayerThreads, shared_bytes,
                                       layer_backward<Row, Stored, true>, layer, frame.scratch)
-                      : launch_kernel(frame.stream, grid, Row::kThreads, shared_bytes,
+                      : launch_kernel(frame.stream, grid, kLayerThreads, shared_bytes,
                                       layer_backward<Row, Stored, false>, layer, nullptr);
     });
   });

@@ -14,40 +14,34 @@ constexpr int kThreads = 256;
 constexpr int kTemperatureThreads = 1024;
 constexpr u64 kStepFloats = (sizeof(AdamWStep) + sizeof(float) - 1) / sizeof(float);
 
+__global__ void __launch_bounds__(kPartThreads)
+    sum_squares(const float* gradient, u64 count, float* parts) {
+  __shared__ float room[kPartWarps];
+  float sum = 0.0f;
+  for (u64 i = static_cast<u64>(blockIdx.x) * kPartThreads + threadIdx.x; i < count;
+       i += static_cast<u64>(kParts) * kPartThreads) {
+    sum += gradient[i] * gradient[i];
+  }
+  sum = block_sum(sum, room);
+  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
 struct Norm {
-  u64 count;
-  const float* gradient;
   float max_norm;
   int opens;
   const float* loss;
   float *norm, *clip, *finite;
 };
 
-__device__ void finish_norm(const Norm& op, double sum_of_squares) {
-  const float norm = static_cast<float>(sqrt(sum_of_squares));
+__global__ void __launch_bounds__(kParts) finish_norm(const float* parts, const Norm op) {
+  __shared__ double room[kParts / kWarp];
+  const double sum = block_sum(static_cast<double>(parts[threadIdx.x]), room);
+  if (threadIdx.x != 0) return;
+  const float norm = static_cast<float>(sqrt(sum));
   if (op.opens) *op.finite = 1.0f;
   if (!mr_isfinite(norm) || !mr_isfinite(*op.loss)) *op.finite = 0.0f;
   *op.norm = norm;
   *op.clip = gradient_clip(op.max_norm, norm);
-}
-
-__global__ void __launch_bounds__(kPartThreads)
-    gradient_norm(const Norm op, float* parts, unsigned* arrivals) {
-  __shared__ double room[kPartWarps];
-  float sum = 0.0f;
-  for (u64 i = static_cast<u64>(blockIdx.x) * kPartThreads + threadIdx.x; i < op.count;
-       i += static_cast<u64>(kParts) * kPartThreads) {
-    sum += op.gradient[i] * op.gradient[i];
-  }
-  const double of_block = block_sum(static_cast<double>(sum), room);
-  if (threadIdx.x == 0) parts[blockIdx.x] = static_cast<float>(of_block);
-  if (!is_last_block(arrivals)) return;
-  double all = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < kParts; i += kPartThreads) {
-    all += static_cast<double>(__ldcg(parts + i));
-  }
-  all = block_sum(all, room);
-  if (threadIdx.x == 0) finish_norm(op, all);
 }
 
 // What all parameters share, once: the count of steps must move exactly once.
@@ -125,16 +119,12 @@ u64 scratch_floats(const GradientNormOp&) { return kParts; }
 u64 scratch_floats(const AdamWOp&) { return kStepFloats; }
 
 cudaError_t launch_op(const CudaFrame& frame, const GradientNormOp& op) {
-  const Norm norm = {op.count,
-                     frame.floats(op.gradient),
-                     op.max_norm,
-                     op.opens ? 1 : 0,
-                     frame.floats(op.loss),
-                     frame.floats(op.norm),
-                     frame.floats(op.clip),
-                     frame.floats(op.finite)};
-  return launch_kernel(frame.stream, kParts, kPartThreads, 0, gradient_norm, norm, frame.scratch,
-                       frame.arrivals);
+  const cudaError_t code = launch_kernel(frame.stream, kParts, kPartThreads, 0, sum_squares,
+                                         frame.floats(op.gradient), op.count, frame.scratch);
+  if (code != cudaSuccess) return code;
+  const Norm norm = {op.max_norm,           op.opens ? 1 : 0,      frame.floats(op.loss),
+                     frame.floats(op.norm), frame.floats(op.clip), frame.floats(op.finite)};
+  return launch_kernel(frame.stream, 1, kParts, 0, finish_norm, frame.scratch, norm);
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op) {

@@ -6,8 +6,6 @@ namespace millrace {
 namespace {
 
 constexpr u64 kAlignment = 256;
-// First every lane's count of blocks: at places that all programs of a scratch share.
-constexpr u64 kCountBytes = Program::kLanes * kAlignment;
 
 // Of one lane, what its ops leave.
 u64 lane_scratch_bytes(const Program& program) {
@@ -29,7 +27,7 @@ u64 lanes_of(const Program& program) {
 }  // namespace
 
 u64 scratch_bytes(const Program& program) {
-  return kCountBytes + lane_scratch_bytes(program) * lanes_of(program);
+  return lane_scratch_bytes(program) * lanes_of(program);
 }
 
 cudaError_t launch_program(const CudaFrame& frame, void* scratch, const Program& program,
@@ -37,12 +35,10 @@ cudaError_t launch_program(const CudaFrame& frame, void* scratch, const Program&
   const std::vector<Program::Record>& records = program.records();
   const u64 lane_bytes = lane_scratch_bytes(program);
   const auto launch = [&](size_t at, int lane, cudaStream_t stream) {
-    char* const first = static_cast<char*>(scratch);
-    const u64 number = static_cast<u64>(lane);
     CudaFrame with = frame;
     with.stream = stream;
-    with.arrivals = reinterpret_cast<unsigned*>(first + number * kAlignment);
-    with.scratch = reinterpret_cast<float*>(first + kCountBytes + number * lane_bytes);
+    with.scratch =
+        reinterpret_cast<float*>(static_cast<char*>(scratch) + static_cast<u64>(lane) * lane_bytes);
     return std::visit([&](const auto& op) { return launch_op(with, op); }, records[at].op);
   };
   if (order == Order::kSideBySide) return lanes.run(records, launch, record);

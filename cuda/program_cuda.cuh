@@ -22,7 +22,6 @@ struct CudaFrame {
   void* const* product_copies;
   const Arguments* arguments;  // on the device
   float* scratch;
-  unsigned* arrivals;  // of blocks of the running kernel; zero between kernels
   Precision precision;
   CublasLt* library;  // for matrix products; null: our own kernel
 
@@ -85,7 +84,7 @@ u64 scratch_floats(const Other&) {
 
 u64 scratch_bytes(const Program& program);
 // Enqueues all ops, each with scratch of its lane; stops at the first that was not accepted, and
-// then `record` is the number of its record. Scratch is zero when it is first used.
+// then `record` is the number of its record.
 cudaError_t launch_program(const CudaFrame& frame, void* scratch, const Program& program,
                            Order order, CudaLanes& lanes, size_t* record);
 

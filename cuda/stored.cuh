@@ -28,11 +28,10 @@ struct OwnRow {
   using Pack = Packed<Stored, kVector>;
   Pack packs[kPacks];
 
-  template <class Team>
-  __device__ void read(const Team& team, const Stored* row, int width) {
+  __device__ void read(const Stored* row, int width) {
 #pragma unroll(kPacks <= 32 ? kPacks : 1)
     for (int i = 0; i < kPacks; ++i) {
-      const int column = (i * team.size() + team.lane()) * kVector;
+      const int column = (i * kWarp + WarpTeam().lane()) * kVector;
       if (column < width) packs[i] = *reinterpret_cast<const Pack*>(row + column);
     }
   }
@@ -45,11 +44,10 @@ struct OwnRow {
     }
   }
 
-  template <class Team>
-  __device__ static void write(const Team& team, const float (&own)[kOwn], Stored* row, int width) {
+  __device__ static void write(const float (&own)[kOwn], Stored* row, int width) {
 #pragma unroll(kPacks <= 32 ? kPacks : 1)
     for (int i = 0; i < kPacks; ++i) {
-      const int column = (i * team.size() + team.lane()) * kVector;
+      const int column = (i * kWarp + WarpTeam().lane()) * kVector;
       Pack pack;
 #pragma unroll
       for (int j = 0; j < kVector; ++j) pack.values[j] = static_cast<Stored>(own[i * kVector + j]);

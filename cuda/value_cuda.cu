@@ -65,25 +65,25 @@ struct CriticScalars {
   float *loss, *value_mean, *value_max, *value_min;
 };
 
-// From kParts each of loss, value sum, value maximum, negated value minimum.
-__device__ void finish_critic_loss(const float* parts, int rows, int groups,
-                                   const CriticScalars& scalars, float* room) {
+__global__ void __launch_bounds__(kParts)
+    finish_critic_loss(const float* parts, float share, float value_share,
+                       const CriticScalars scalars) {
+  __shared__ float room[kParts / kWarp];
   const float loss = sum_of_parts(parts, room);
   const float values = sum_of_parts(parts + kParts, room);
   const float top = maximum_of_parts(parts + 2 * kParts, room);
   const float bottom = maximum_of_parts(parts + 3 * kParts, room);
   if (threadIdx.x != 0) return;
-  const float share = 1.0f / static_cast<float>(rows);
   *scalars.loss = loss * share;
-  *scalars.value_mean = values * share / static_cast<float>(groups);
+  *scalars.value_mean = values * value_share;
   *scalars.value_max = top;
   *scalars.value_min = -bottom;
 }
 
+// parts: kParts each of loss, value sum, value maximum, negated value minimum.
 template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
-    critic_losses(const Values<Stored> values, const float* target, const CriticScalars scalars,
-                  float* parts, unsigned* arrivals) {
+    critic_losses(const Values<Stored> values, const float* target, float* parts) {
   __shared__ float room[kPartWarps];
   __shared__ float extremes[2][kPartWarps];
   const WarpTeam team;
@@ -118,9 +118,6 @@ __global__ void __launch_bounds__(kPartThreads)
     parts[2 * kParts + blockIdx.x] = top;
     parts[3 * kParts + blockIdx.x] = bottom;
   }
-  if (is_last_block(arrivals)) {
-    finish_critic_loss(parts, values.rows, values.groups, scalars, room);
-  }
 }
 
 struct ActorScalars {
@@ -128,22 +125,21 @@ struct ActorScalars {
   float *loss, *entropy;
 };
 
-// From kParts each of value sum, sum of log pi.
-__device__ void finish_actor_loss(const float* parts, int rows, int groups,
-                                  const ActorScalars& scalars, float* room) {
+__global__ void __launch_bounds__(kParts)
+    finish_actor_loss(const float* parts, float share, float value_share,
+                      const ActorScalars scalars) {
+  __shared__ float room[kParts / kWarp];
   const float values = sum_of_parts(parts, room);
   const float logs = sum_of_parts(parts + kParts, room);
   if (threadIdx.x != 0) return;
-  const float share = 1.0f / static_cast<float>(rows);
-  const float value_share = share / static_cast<float>(groups);
   *scalars.loss = mr_exp(*scalars.log_alpha) * logs * share - values * value_share;
   *scalars.entropy = -logs * share;
 }
 
+// parts: kParts each of value sum, sum of log pi.
 template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
-    actor_losses(const Values<Stored> values, const float* log_probability,
-                 const ActorScalars scalars, float* parts, unsigned* arrivals) {
+    actor_losses(const Values<Stored> values, const float* log_probability, float* parts) {
   __shared__ float room[kPartWarps];
   const WarpTeam team;
   const int atoms = values.support.atoms;
@@ -166,9 +162,6 @@ __global__ void __launch_bounds__(kPartThreads)
   if (threadIdx.x == 0) {
     parts[blockIdx.x] = block_values;
     parts[kParts + blockIdx.x] = block_logs;
-  }
-  if (is_last_block(arrivals)) {
-    finish_actor_loss(parts, values.rows, values.groups, scalars, room);
   }
 }
 
@@ -216,31 +209,37 @@ cudaError_t launch_op(const CudaFrame& frame, const ProjectTargetOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op) {
-  const CriticScalars scalars = {frame.floats(op.loss), frame.floats(op.value_mean),
-                                 frame.floats(op.value_max), frame.floats(op.value_min)};
-  return launch_for(op.support, [&](auto own) {
+  const cudaError_t code = launch_for(op.support, [&](auto own) {
     return with_stored(frame, op.logits_gradient, [&](auto* gradient) {
       using Stored = std::remove_pointer_t<decltype(gradient)>;
       return launch_kernel(frame.stream, kParts, kPartThreads, 0,
                            critic_losses<decltype(own)::value, Stored>,
-                           values_of(frame, op, gradient), frame.floats(op.target), scalars,
-                           frame.scratch, frame.arrivals);
+                           values_of(frame, op, gradient), frame.floats(op.target), frame.scratch);
     });
   });
+  if (code != cudaSuccess) return code;
+  const float share = 1.0f / static_cast<float>(op.rows);
+  const CriticScalars scalars = {frame.floats(op.loss), frame.floats(op.value_mean),
+                                 frame.floats(op.value_max), frame.floats(op.value_min)};
+  return launch_kernel(frame.stream, 1, kParts, 0, finish_critic_loss, frame.scratch, share,
+                       share / static_cast<float>(op.groups), scalars);
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ActorLossOp& op) {
-  const ActorScalars scalars = {frame.floats(op.log_alpha), frame.floats(op.loss),
-                                frame.floats(op.entropy)};
-  return launch_for(op.support, [&](auto own) {
+  const cudaError_t code = launch_for(op.support, [&](auto own) {
     return with_stored(frame, op.logits_gradient, [&](auto* gradient) {
       using Stored = std::remove_pointer_t<decltype(gradient)>;
-      return launch_kernel(frame.stream, kParts, kPartThreads, 0,
-                           actor_losses<decltype(own)::value, Stored>,
-                           values_of(frame, op, gradient), frame.floats(op.log_probability),
-                           scalars, frame.scratch, frame.arrivals);
+      return launch_kernel(
+          frame.stream, kParts, kPartThreads, 0, actor_losses<decltype(own)::value, Stored>,
+          values_of(frame, op, gradient), frame.floats(op.log_probability), frame.scratch);
     });
   });
+  if (code != cudaSuccess) return code;
+  const float share = 1.0f / static_cast<float>(op.rows);
+  const ActorScalars scalars = {frame.floats(op.log_alpha), frame.floats(op.loss),
+                                frame.floats(op.entropy)};
+  return launch_kernel(frame.stream, 1, kParts, 0, finish_actor_loss, frame.scratch, share,
+                       share / static_cast<float>(op.groups), scalars);
 }
 
 }  // namespace millrace

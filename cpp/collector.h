@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "noise_repetition.h"
 #include "phase_times.h"
 #include "policy.h"
 #include "replay.h"
@@ -41,6 +42,7 @@ struct CollectorParts {
   int num_envs;
   uint64_t seed;
   SubmittedUpdate* device_update = nullptr;  // instead of update.update() in chunks
+  NoiseRepetition* noise = nullptr;          // whose draws exploration takes; null: of each tick
 };
 
 class Collector {

@@ -6,7 +6,7 @@
 #include "budget.h"
 #include "device_choice.h"
 #include "graph_preflight.h"
-#include "learner_fastsac.h"
+#include "learner_sac.h"
 #include "learner_place.h"
 #include "model_loader.h"
 #include "run_plan.h"
@@ -111,8 +111,8 @@ ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const Le
   replay.symmetry = plan.learner.symmetry;
   replay.learner_bytes =
       place.is_on_device
-          ? LearnerFastSac::device_bytes_needed(plan.learner, layout, backend_api(choice.effective))
-          : LearnerFastSac::bytes_needed(plan.learner, layout);
+          ? LearnerSac::device_bytes_needed(plan.learner, layout, backend_api(choice.effective))
+          : LearnerSac::bytes_needed(plan.learner, layout);
   replay.is_device_host_memory = choice.effective == "cpu" || choice.effective == "none";
   replay.is_learner_on_device = choice.learner == choice.effective;
   replay.pipeline = plan.pipeline;

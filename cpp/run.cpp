@@ -6,7 +6,7 @@
 #include "blas_threads.h"
 #include "device_choice.h"
 #include "digest.h"
-#include "learner_fastsac.h"
+#include "learner_sac.h"
 #include "preflight.h"
 #include "update_facts.h"
 
@@ -66,14 +66,18 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   }
   if (learner_place_.is_on_device) {
     learner_stream_ = std::make_unique<Stream>(backend_);
-    learner_ = std::make_unique<LearnerFastSac>(
-        plan_.learner, task.layout, mirror_of(task), plan_.seed, backend_, *learner_stream_,
-        learner_place_.precision, graph_policy(plan_.graph));
+    learner_ = std::make_unique<LearnerSac>(
+        SacPrograms::make(plan_.learner, task.layout), mirror_of(task), plan_.seed, backend_,
+        *learner_stream_, learner_place_.precision, graph_policy(plan_.graph));
   } else {
-    learner_ =
-        std::make_unique<LearnerFastSac>(plan_.learner, task.layout, mirror_of(task), plan_.seed);
+    learner_ = std::make_unique<LearnerSac>(SacPrograms::make(plan_.learner, task.layout),
+                                            mirror_of(task), plan_.seed);
   }
   policy_ = std::make_unique<Policy>(learner_->policy_shape(), plan_.num_envs);
+  if (plan_.learner.noise_repeat_max > 1) {
+    noise_repetition_ = std::make_unique<NoiseRepetition>(
+        plan_.num_envs, plan_.learner.noise_repeat_max, plan_.seed);
+  }
   const auto place = [](bool is_on_device) { return is_on_device ? Place::kDevice : Place::kHost; };
   replay_ =
       std::make_unique<Replay>(backend_,
@@ -93,7 +97,8 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   }
   collector_ = std::make_unique<Collector>(
       CollectorParts{*sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_,
-                     trace_.get(), plan_.num_envs, plan_.seed, device_update_.get()});
+                     trace_.get(), plan_.num_envs, plan_.seed, device_update_.get(),
+                     noise_repetition_.get()});
 }
 
 Run::~Run() {
@@ -107,6 +112,7 @@ void Run::register_state() {
   sim_.physics->register_state(registry_);
   sim_.update->register_state(registry_);
   learner_->register_state(registry_);
+  if (noise_repetition_ != nullptr) noise_repetition_->register_state(registry_);
   replay_->register_state(registry_);
   for (const StateTensor& tensor : registry_.tensors()) {
     const std::string owner = tensor.name.substr(0, tensor.name.find('/'));
@@ -235,7 +241,7 @@ void Run::settle() {
 
 void Run::finish_tick() {
   settle();
-  if (plan_.learner.observation_normalizer) normalise();
+  if (plan_.learner.reads_rows()) normalise();
   counters_[kTick] += 1;
   if (trace_ == nullptr) return;
   trace_->counter(trace_counter::kPolicyVersion, static_cast<double>(counters_[kTick]));
@@ -257,10 +263,10 @@ void Run::normalise() {
 void Run::come_to_rest() {
   collector_->recall();
   settle();
-  if (plan_.learner.observation_normalizer) normalise();  // a tick may wait for the slot
+  if (plan_.learner.reads_rows()) normalise();  // a tick may wait for the slot
   counters_[kCollectorTick] = collector_->pause();
   settle();
-  if (plan_.learner.observation_normalizer) normalise();
+  if (plan_.learner.reads_rows()) normalise();
   learner_->fetch_state();
 }
 

@@ -21,6 +21,7 @@
 #include "collector.h"
 #include "learner.h"
 #include "learner_place.h"
+#include "noise_repetition.h"
 #include "run_plan.h"
 #include "session.h"
 #include "sim_parts.h"
@@ -81,6 +82,7 @@ class Run : public Session {
   std::unique_ptr<Stream> learner_stream_;  // null: the learner runs on the host
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Policy> policy_;
+  std::unique_ptr<NoiseRepetition> noise_repetition_;  // null: noise of its own for each tick
   std::unique_ptr<Replay> replay_;
   std::unique_ptr<SubmittedUpdate> device_update_;  // null: the host runs the update step
   std::unique_ptr<SubmitThread> submit_thread_;     // null: the learner thread submits

@@ -13,16 +13,19 @@ constexpr int kRowsOfABlock = kThreads / kWarp;
 
 struct Sample {
   int rows, actions;
+  ActionDensity density;
   const float *heads, *bias;
   int is_deterministic;
   RandomStream stream;
   u32 first_normal;
+  const u64* drawn_at;
   float* action;
   int action_stride;
   float* noise;
   float* log_probability;
 };
 
+template <bool kIsExact>
 __global__ void __launch_bounds__(kThreads)
     sample_actions(const Arguments* arguments, const Sample sample) {
   const WarpTeam team;
@@ -31,24 +34,27 @@ __global__ void __launch_bounds__(kThreads)
   const u64 row = static_cast<u64>(r);
   float* noise = sample.noise + row * sample.actions;
   if (!sample.is_deterministic) {
+    const u64 tick = sample.drawn_at != nullptr ? sample.drawn_at[row] : arguments->tick;
     const RandomSource source =
-        random_source(arguments->seed, sample.stream, static_cast<u32>(r), arguments->tick);
+        random_source(arguments->seed, sample.stream, static_cast<u32>(r), tick);
     draw_noise_row(team, source, sample.first_normal, noise, sample.actions);
   }
-  const float log_probability =
-      sample_action_row(team, sample.heads + row * 2 * sample.actions, sample.bias, noise,
-                        sample.action + row * sample.action_stride, sample.actions);
+  const float log_probability = sample_action_row<kIsExact>(
+      team, sample.density, sample.heads + row * 2 * sample.actions, sample.bias, noise,
+      sample.action + row * sample.action_stride, sample.actions);
   if (team.leads() && sample.log_probability != nullptr) {
     sample.log_probability[row] = log_probability;
   }
 }
 
 struct Heads {
-  int rows, actions;
+  int rows, actions, action_gradient_stride;
+  ActionDensity density;
   const float *heads, *bias, *noise, *action_gradient, *log_alpha;
   float* heads_gradient;
 };
 
+template <bool kIsExact>
 __global__ void __launch_bounds__(kPartThreads) action_gradients(const Heads heads, float* parts) {
   __shared__ float room[kPartWarps];
   const float alpha_share = mr_exp(*heads.log_alpha) / static_cast<float>(heads.rows);
@@ -56,10 +62,10 @@ __global__ void __launch_bounds__(kPartThreads) action_gradients(const Heads hea
   float deviations = 0.0f;
   for (int r = first_row_of_warp(); r < heads.rows; r += kRowsBetween) {
     const u64 row = static_cast<u64>(r);
-    deviations +=
-        action_gradient_row(WarpTeam(), heads.heads + row * 2 * actions, heads.bias,
-                            heads.noise + row * actions, heads.action_gradient + row * actions,
-                            alpha_share, heads.heads_gradient + row * 2 * actions, heads.actions);
+    deviations += action_gradient_row<kIsExact>(
+        WarpTeam(), heads.density, heads.heads + row * 2 * actions, heads.bias,
+        heads.noise + row * actions, heads.action_gradient + row * heads.action_gradient_stride,
+        alpha_share, heads.heads_gradient + row * 2 * actions, heads.actions);
   }
   const float sum = block_sum(WarpTeam().leads() ? deviations : 0.0f, room);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
@@ -79,30 +85,36 @@ u64 scratch_floats(const ActionGradientOp&) { return kParts; }
 cudaError_t launch_op(const CudaFrame& frame, const SampleActionOp& op) {
   const Sample sample = {op.rows,
                          op.actions,
+                         op.density,
                          frame.floats(op.heads),
                          frame.floats(op.bias),
                          op.deterministic ? 1 : 0,
                          op.stream,
                          op.first_normal,
+                         frame.counter(op.drawn_at),
                          frame.floats(op.action),
                          op.action_stride,
                          frame.floats(op.noise),
                          frame.floats(op.log_probability)};
   return launch_kernel(frame.stream, blocks_for(op.rows, kRowsOfABlock), kThreads, 0,
-                       sample_actions, frame.arguments, sample);
+                       op.density.is_exact ? sample_actions<true> : sample_actions<false>,
+                       frame.arguments, sample);
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ActionGradientOp& op) {
   const Heads heads = {op.rows,
                        op.actions,
+                       op.action_gradient_stride,
+                       op.density,
                        frame.floats(op.heads),
                        frame.floats(op.bias),
                        frame.floats(op.noise),
                        frame.floats(op.action_gradient),
                        frame.floats(op.log_alpha),
                        frame.floats(op.heads_gradient)};
-  const cudaError_t code =
-      launch_kernel(frame.stream, kParts, kPartThreads, 0, action_gradients, heads, frame.scratch);
+  const cudaError_t code = launch_kernel(
+      frame.stream, kParts, kPartThreads, 0,
+      op.density.is_exact ? action_gradients<true> : action_gradients<false>, heads, frame.scratch);
   if (code != cudaSuccess) return code;
   return launch_kernel(frame.stream, 1, kParts, 0, mean_of_parts, frame.scratch,
                        static_cast<float>(op.rows) * static_cast<float>(op.actions),

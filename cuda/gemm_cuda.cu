@@ -19,6 +19,7 @@ constexpr int kAddThreads = 256;
 
 struct Product {
   int m, n, k;
+  int accumulates;
   const float *a, *b;
   float* c;
   int a_stride, b_stride, c_stride;
@@ -160,7 +161,9 @@ __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float*
   const int stride = is_whole ? p.c_stride : p.n;
   math.visit([&](int row, int column, float value) {
     const int m = first_m + row, n = first_n + column;
-    if (m < p.m && n < p.n) c[static_cast<u64>(m) * stride + n] = value;
+    if (m >= p.m || n >= p.n) return;
+    float& place = c[static_cast<u64>(m) * stride + n];
+    place = is_whole && p.accumulates ? place + value : value;
   });
 }
 
@@ -172,7 +175,8 @@ __global__ void __launch_bounds__(kAddThreads) add_pieces(const Product p, const
   pieces += blockIdx.y * p.pieces * size + i;
   float sum = 0.0f;
   for (int piece = 0; piece < p.pieces; ++piece) sum += pieces[piece * size];
-  p.c[blockIdx.y * p.c_distance + i / p.n * p.c_stride + i % p.n] = sum;
+  float& place = p.c[blockIdx.y * p.c_distance + i / p.n * p.c_stride + i % p.n];
+  place = p.accumulates ? place + sum : sum;
 }
 
 int tiles_of(int extent, int tile) { return (extent + tile - 1) / tile; }
@@ -250,6 +254,7 @@ cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
   product.a_distance = op.a_distance;
   product.b_distance = op.b_distance;
   product.c_distance = op.c_distance;
+  product.accumulates = op.accumulates;
   product.pieces = split.pieces;
   product.k_of_a_piece = split.k_of_a_piece;
   product.is_a_aligned =

@@ -299,6 +299,7 @@ TEST_P(ProgramLaunchTest, SampleAction) {
 TEST_P(ProgramLaunchTest, ActionGradient) {
   Trial trial;
   ActionGradientOp op{};
+  op.action_gradient_stride = 29;
   op.rows = 3001;
   op.actions = 29;
   op.heads = trial.add("heads", 3001 * 58, 4);  // some means beyond the clamp

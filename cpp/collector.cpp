@@ -180,6 +180,7 @@ void Collector::update(uint64_t tick, const Receipt& step, float* rows) {
 }
 
 void Collector::reset(uint64_t tick) {
+  if (parts_.reward_scale != nullptr) parts_.reward_scale->absorb(parts_.update.state());
   const int done = parts_.update.reset(tick, parts_.physics);
   if (done > 0 && parts_.noise != nullptr) parts_.noise->restart(parts_.update.reset_mask());
   if (done > 0 && parts_.device_update != nullptr) parts_.device_update->carriers_changed();

@@ -22,6 +22,7 @@
 #include "phase_times.h"
 #include "policy.h"
 #include "replay.h"
+#include "reward_scale.h"
 #include "sim_backend.h"
 #include "submitted_update.h"
 #include "trace.h"
@@ -43,6 +44,7 @@ struct CollectorParts {
   uint64_t seed;
   SubmittedUpdate* device_update = nullptr;  // instead of update.update() in chunks
   NoiseRepetition* noise = nullptr;          // whose draws exploration takes; null: of each tick
+  RewardScale* reward_scale = nullptr;       // null: off
 };
 
 class Collector {

@@ -45,15 +45,9 @@ struct LearnerSpec {
   int noise_repeat_max;  // ticks that exploration keeps a draw at most; 1: a new one each tick
   int threads;           // of the BLAS; results depend on it
   std::string place = "auto";  // where the programs run, as requested: auto, host, device
-  // Of other sections.
-  Algorithm algorithm = Algorithm::kFastSac;
-  int num_envs = 1;
+  Algorithm algorithm = Algorithm::kFastSac;  // the configuration's `algo`
 
   int gathered_rows() const { return symmetry ? batch / 2 : batch; }
-  // Whether the host must see every committed row, once and in order.
-  bool reads_rows() const {
-    return observation_normalizer || reward_scaling != RewardScaling::kOff;
-  }
 };
 
 // Throws Failure(kInvalid) naming the key ("learner.tau …") for a missing, unknown or bad value.
@@ -78,9 +72,9 @@ class Learner {
   // rows: LearnerSpec::gathered_rows() packed rows, row_stride floats apart, where the learner's
   // programs run. update_index counts updates of the whole run from 0.
   virtual void update(const float* rows, int row_stride, uint64_t update_index) = 0;
-  // Committed rows in order, each once, before the updates of their tick; in host memory. What they
-  // are needed for is the normalisers' and the reward scale's; the latter takes a whole tick: row i
-  // of num_envs is environment i's.
+  // Rewards of the updates to come are multiplied by it.
+  virtual void set_reward_scale(float scale) = 0;
+  // Committed rows in order, each once, before the updates of their tick; in host memory.
   virtual void normalise_from(const float* rows, uint64_t count, int row_stride) = 0;
 
   // A consistent snapshot between two updates, of host memory; layout of PolicyShape.

@@ -1,6 +1,5 @@
 #include "learner_sac.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "blas_threads.h"
@@ -17,10 +16,6 @@ size_t bytes_of(const SacPrograms& programs, Workspace::Contents contents) {
              Normalizer(programs.layout.critic_dim).bytes();
   }
   return total;
-}
-
-float largest_value(const LearnerSpec& spec) {
-  return std::max(std::abs(spec.v_min), std::abs(spec.v_max));
 }
 
 }  // namespace
@@ -57,10 +52,7 @@ LearnerSac::~LearnerSac() {
 
 LearnerSac::LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& mirror,
                        uint64_t seed, Workspace::Contents contents)
-    : programs_(std::move(programs)),
-      reward_scale_(programs_->spec.reward_scaling, programs_->spec.num_envs, programs_->spec.gamma,
-                    largest_value(programs_->spec)),
-      seed_(seed) {
+    : programs_(std::move(programs)), seed_(seed) {
   SacPrograms& p = *programs_;
   const LearnerSpec& spec = p.spec;
   if (spec.symmetry && spec.batch % 2 != 0) {
@@ -130,7 +122,7 @@ Arguments LearnerSac::arguments(const float* rows, int row_stride, uint64_t upda
   arguments.alpha_learning_rate =
       rate(spec.alpha_lr, programs_->steps_temperature_with_actor() ? actor_steps : update_index);
   arguments.target_rate = spec.tau;
-  arguments.reward_scale = reward_scale_.factor();
+  arguments.reward_scale = reward_scale_;
   return arguments;
 }
 
@@ -153,7 +145,6 @@ void LearnerSac::submit(bool with_actor) {
 }
 
 void LearnerSac::normalise_from(const float* rows, uint64_t count, int row_stride) {
-  reward_scale_.absorb(rows, count, row_stride, programs_->layout);
   if (!observation_normalizer_) return;
   observation_normalizer_->absorb(rows + programs_->layout.observation(), count, row_stride);
   critic_normalizer_->absorb(rows + programs_->layout.critic(), count, row_stride);
@@ -191,7 +182,7 @@ nlohmann::json LearnerSac::take_statistics() {
   }
   statistics["learner/nonfinite_updates"] = left_out;
   if (programs_->spec.reward_scaling != RewardScaling::kOff) {
-    statistics["learner/reward_scale"] = reward_scale_.factor();
+    statistics["learner/reward_scale"] = reward_scale_;
   }
   return statistics;
 }
@@ -249,7 +240,6 @@ void LearnerSac::register_state(StateRegistry& registry) {
     observation_normalizer_->register_state(registry, "normalizer/observation");
     critic_normalizer_->register_state(registry, "normalizer/critic");
   }
-  reward_scale_.register_state(registry);
 }
 
 void LearnerSac::fetch_state() {

@@ -1,6 +1,6 @@
 // LearnerSac: the learner of every algorithm whose update is a program for the critics and one for
 // the actor (sac_programs.h). The mathematics is recorded there; this class owns its state, runs
-// the programs, follows normalisers, reward scale and learning rates, and names the tensors of a
+// the programs, follows normalisers and learning rates, and names the tensors of a
 // checkpoint.
 //
 // On a device the carriers live there; the host keeps a copy of the state alone, for checkpoints,
@@ -15,7 +15,6 @@
 #include "device_workspace.h"
 #include "learner.h"
 #include "normalizer.h"
-#include "reward_scale.h"
 #include "sac_programs.h"
 
 namespace millrace {
@@ -36,6 +35,7 @@ class LearnerSac : public Learner {
                                       const BackendApi& api);
 
   void update(const float* rows, int row_stride, uint64_t update_index) override;
+  void set_reward_scale(float scale) override { reward_scale_ = scale; }
   void normalise_from(const float* rows, uint64_t count, int row_stride) override;
   const float* policy_parameters() override;
   size_t policy_parameter_count() const override;
@@ -69,7 +69,7 @@ class LearnerSac : public Learner {
   // Null on the host: an update of the critics alone, and one of critics and actor.
   std::unique_ptr<CapturedProgram> critic_update_, whole_update_;
   std::optional<Normalizer> observation_normalizer_, critic_normalizer_;
-  RewardScale reward_scale_;
+  float reward_scale_ = 1.0f;
   uint64_t seed_;
   uint64_t updates_ = 0;
 };

@@ -5,38 +5,35 @@
 
 namespace millrace {
 
-RewardScale::RewardScale(RewardScaling scaling, int num_envs, float gamma, float support)
-    : scaling_(scaling),
-      gamma_(gamma),
-      support_(support),
-      returns_(scaling == RewardScaling::kOff ? 0 : static_cast<size_t>(num_envs), 0.0) {}
+RewardScale::RewardScale(const LearnerSpec& spec, int num_envs)
+    : clears_before_(spec.reward_scaling == RewardScaling::kFlashSac),
+      gamma_(spec.gamma),
+      support_(std::max(std::abs(spec.v_min), std::abs(spec.v_max))),
+      returns_(static_cast<size_t>(num_envs), 0.0) {
+  find_factor();
+}
 
-void RewardScale::absorb(const float* rows, uint64_t count, int row_stride,
-                         const RowLayout& layout) {
-  if (scaling_ == RewardScaling::kOff) return;
-  MR_CHECK(count % returns_.size() == 0, "returns are followed for whole ticks");
-  const bool clears_before = scaling_ == RewardScaling::kFlashSac;
-  std::vector<double> counted;
-  for (uint64_t first = 0; first < count; first += returns_.size()) {
-    counted.clear();
-    for (size_t i = 0; i < returns_.size(); ++i) {
-      const float* row = rows + (first + i) * static_cast<uint64_t>(row_stride);
-      const bool is_done = row[layout.done()] != 0.0f;
-      const double reward = row[layout.reward()];
-      double& sum = returns_[i];
-      if (std::isfinite(reward)) {
-        sum = (clears_before && is_done ? 0.0 : gamma_ * sum) + reward;
-        counted.push_back(sum);
-        largest_ = std::max(largest_, std::abs(sum));
-      }
-      if (!clears_before && is_done) sum = 0.0;
+void RewardScale::absorb(const StateView& state) {
+  counted_.clear();
+  for (size_t i = 0; i < returns_.size(); ++i) {
+    const int env = static_cast<int>(i);
+    const double reward = component(state.episode[kReward], env, 0);
+    const bool is_done = counter_of(state.counter[kDone], env) != 0;
+    double& sum = returns_[i];
+    if (std::isfinite(reward)) {
+      sum = (clears_before_ && is_done ? 0.0 : gamma_ * sum) + reward;
+      counted_.push_back(sum);
+      largest_ = std::max(largest_, std::abs(sum));
     }
-    if (counted.empty()) continue;
-    double mean = 0, squares = 0;
-    for (const double value : counted) mean += value / static_cast<double>(counted.size());
-    for (const double value : counted) squares += (value - mean) * (value - mean);
-    merge(mean, squares, static_cast<double>(counted.size()));
+    if (!clears_before_ && is_done) sum = 0.0;
   }
+  if (counted_.empty()) return;
+  const double count = static_cast<double>(counted_.size());
+  double mean = 0, squares = 0;
+  for (const double value : counted_) mean += value / count;
+  for (const double value : counted_) squares += (value - mean) * (value - mean);
+  merge(mean, squares, count);
+  find_factor();
 }
 
 // `squares`: of the distances from the batch's own mean.
@@ -49,13 +46,12 @@ void RewardScale::merge(double mean, double squares, double count) {
   count_ = total;
 }
 
-float RewardScale::factor() const {
-  if (scaling_ == RewardScaling::kOff) return 1.0f;
-  return static_cast<float>(1.0 / std::max(std::sqrt(variance_ + 1e-8), largest_ / support_));
+void RewardScale::find_factor() {
+  const double scale = std::max(std::sqrt(variance_ + 1e-8), largest_ / support_);
+  factor_.store(static_cast<float>(1.0 / scale), std::memory_order_relaxed);
 }
 
 void RewardScale::register_state(StateRegistry& registry) {
-  if (scaling_ == RewardScaling::kOff) return;
   registry.add("reward_scale/return", DType::kF64, {static_cast<int64_t>(returns_.size())},
                returns_.data());
   registry.add("reward_scale/mean", DType::kF64, {1}, &mean_);

@@ -66,14 +66,17 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   }
   if (learner_place_.is_on_device) {
     learner_stream_ = std::make_unique<Stream>(backend_);
-    learner_ = std::make_unique<LearnerSac>(
-        SacPrograms::make(plan_.learner, task.layout), mirror_of(task), plan_.seed, backend_,
-        *learner_stream_, learner_place_.precision, graph_policy(plan_.graph));
+    learner_ = std::make_unique<LearnerSac>(SacPrograms::make(plan_.learner, task.layout),
+                                            mirror_of(task), plan_.seed, backend_, *learner_stream_,
+                                            learner_place_.precision, graph_policy(plan_.graph));
   } else {
     learner_ = std::make_unique<LearnerSac>(SacPrograms::make(plan_.learner, task.layout),
                                             mirror_of(task), plan_.seed);
   }
   policy_ = std::make_unique<Policy>(learner_->policy_shape(), plan_.num_envs);
+  if (plan_.learner.reward_scaling != RewardScaling::kOff) {
+    reward_scale_ = std::make_unique<RewardScale>(plan_.learner, plan_.num_envs);
+  }
   if (plan_.learner.noise_repeat_max > 1) {
     noise_repetition_ = std::make_unique<NoiseRepetition>(
         plan_.num_envs, plan_.learner.noise_repeat_max, plan_.seed);
@@ -98,7 +101,7 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   collector_ = std::make_unique<Collector>(
       CollectorParts{*sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_,
                      trace_.get(), plan_.num_envs, plan_.seed, device_update_.get(),
-                     noise_repetition_.get()});
+                     noise_repetition_.get(), reward_scale_.get()});
 }
 
 Run::~Run() {
@@ -113,6 +116,7 @@ void Run::register_state() {
   sim_.update->register_state(registry_);
   learner_->register_state(registry_);
   if (noise_repetition_ != nullptr) noise_repetition_->register_state(registry_);
+  if (reward_scale_ != nullptr) reward_scale_->register_state(registry_);
   replay_->register_state(registry_);
   for (const StateTensor& tensor : registry_.tensors()) {
     const std::string owner = tensor.name.substr(0, tensor.name.find('/'));
@@ -126,6 +130,7 @@ void Run::restored(bool with_replay) {
   sim_.physics->state_restored();
   sim_.update->state_restored();
   learner_->state_restored();
+  if (reward_scale_ != nullptr) reward_scale_->state_restored();
   // With the rows, the batch that was asked for is gathered again before the first tick takes it.
   // Without them the ring is empty: nothing is prefetched, and its row count starts again.
   replay_->restored(with_replay);
@@ -173,9 +178,15 @@ void Run::fail(Code code, const std::string& message) {
   error_.check();
 }
 
+// Before the collector goes on: its reward scale would change while a synchronous tick reads it.
+void Run::exchange_with_collector() {
+  collector_->publish_policy(learner_->policy_parameters());
+  if (reward_scale_ != nullptr) learner_->set_reward_scale(reward_scale_->factor());
+}
+
 void Run::tick_synchronous() {
   const uint64_t tick = counters_[kTick];
-  collector_->publish_policy(learner_->policy_parameters());
+  exchange_with_collector();
   const bool has_batch = counters_[kHasBatch] != 0;
   const float* batch = has_batch ? take_batch(tick) : nullptr;
   counters_[kHasBatch] = replay_->request(tick + 1) ? 1 : 0;
@@ -187,7 +198,7 @@ void Run::tick_synchronous() {
 
 void Run::tick_asynchronous() {
   const uint64_t tick = counters_[kTick];
-  collector_->publish_policy(learner_->policy_parameters());
+  exchange_with_collector();
   collector_->release(tick + plan_.max_lead_ticks);
   wait_for_collector(tick + 1);
   settle();
@@ -241,7 +252,7 @@ void Run::settle() {
 
 void Run::finish_tick() {
   settle();
-  if (plan_.learner.reads_rows()) normalise();
+  if (plan_.learner.observation_normalizer) normalise();
   counters_[kTick] += 1;
   if (trace_ == nullptr) return;
   trace_->counter(trace_counter::kPolicyVersion, static_cast<double>(counters_[kTick]));
@@ -263,10 +274,10 @@ void Run::normalise() {
 void Run::come_to_rest() {
   collector_->recall();
   settle();
-  if (plan_.learner.reads_rows()) normalise();  // a tick may wait for the slot
+  if (plan_.learner.observation_normalizer) normalise();  // a tick may wait for the slot
   counters_[kCollectorTick] = collector_->pause();
   settle();
-  if (plan_.learner.reads_rows()) normalise();
+  if (plan_.learner.observation_normalizer) normalise();
   learner_->fetch_state();
 }
 

@@ -81,7 +81,7 @@ ReplaySpec RunPlan::replay_spec(const RowLayout& layout, Place slots, Place batc
   spec.threshold_rows = threshold_rows();
   spec.pipeline = pipeline;
   spec.batch_place = batches;
-  spec.has_reader = learner.reads_rows();
+  spec.has_reader = learner.observation_normalizer;
   spec.slots = slots;
   return spec;
 }
@@ -111,7 +111,6 @@ RunPlan parse_plan(const nlohmann::json& config) {
   plan.ingress_depth = static_cast<int>(integer_at(config, "replay.ingress_depth", -1024, 1024));
   plan.learner = parse_learner(value_at(config, "learner"));
   plan.learner.algorithm = algorithm_named(algorithm);
-  plan.learner.num_envs = plan.num_envs;
   return plan;
 }
 

@@ -260,10 +260,6 @@ std::vector<HazardFacts> hazards_of(const RunPlan& plan) {
     hazards.push_back({Hazard::kHostRead, "every row, by the observation normaliser",
                        "learner.observation_normalizer", "learner.observation_normalizer: false"});
   }
-  if (plan.learner.reward_scaling != RewardScaling::kOff) {
-    hazards.push_back({Hazard::kHostRead, "every row, by the reward scale",
-                       "learner.reward_scaling", "learner.reward_scaling: off"});
-  }
   return hazards;
 }
 

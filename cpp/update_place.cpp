@@ -19,10 +19,6 @@ UpdatePlace choose_update_place(const RunPlan& plan, const std::string& device,
     return {false, "HOST_READ", "learner.observation_normalizer",
             "the normaliser reads every packed row on the host"};
   }
-  if (plan.learner.reward_scaling != RewardScaling::kOff) {
-    return {false, "HOST_READ", "learner.reward_scaling",
-            "the reward scale reads every packed row on the host"};
-  }
   return {true, "", "", ""};
 }
 

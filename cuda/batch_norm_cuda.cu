@@ -273,7 +273,7 @@ Split split_of(const BatchNorm& norm, int most) {
 
 Split chunks_of(const BatchNorm& norm) { return split_of(norm, kMostChunks); }
 
-// Of the second step; with `rows` 0 only the sums are wanted.
+// Of the second step.
 Split blocks_of(const BatchNorm& norm) { return split_of(norm, norm.rows); }
 
 u64 partial_floats(const BatchNorm& norm) {

@@ -7,6 +7,7 @@
 #include "fastsac_fixture.h"
 #include "learner_flashsac.h"
 #include "noise_repetition.h"
+#include "reward_scale.h"
 
 namespace millrace {
 namespace {
@@ -69,11 +70,12 @@ struct Returns {
 template <class AnyLearner>
 Returns train(LearnerSpec spec, uint64_t ticks) {
   const RowLayout layout{2, 1, 2};
-  spec.num_envs = kEnvironments;
   AnyLearner learner(spec, layout, RowMirror{}, 1);
   Policy policy(learner.policy_shape(), kEnvironments);
   policy.load(learner.policy_parameters());
   NoiseRepetition noise(kEnvironments, spec.noise_repeat_max, 1);
+  RewardScale scale(spec, kEnvironments);
+  StateView state{};
   Returns returns{};
   returns.before = deterministic_return(policy);
 
@@ -89,15 +91,20 @@ Returns train(LearnerSpec spec, uint64_t ticks) {
     }
     noise.advance(tick);
     policy.act_exploring(observations, kEnvironments, 1, tick, actions, noise.drawn_at());
+    float rewards[kEnvironments];
+    int done[kEnvironments];
     for (int e = 0; e < kEnvironments; ++e) {
-      const float reward = masses[e].step(actions[e]);
-      const float done = tick % kSteps == kSteps - 1 ? 1.0f : 0.0f;
+      rewards[e] = masses[e].step(actions[e]);
+      done[e] = tick % kSteps == kSteps - 1 ? 1 : 0;
       const float *o = observations + 2 * e, *n = &masses[e].x;
-      replay.insert(replay.end(), {o[0], o[1], n[0], n[1], actions[e], reward, done, done, o[0],
+      const float ends = static_cast<float>(done[e]);
+      replay.insert(replay.end(), {o[0], o[1], n[0], n[1], actions[e], rewards[e], ends, ends, o[0],
                                    o[1], n[0], n[1]});
     }
-    learner.normalise_from(replay.data() + replay.size() - kEnvironments * layout.width(),
-                           kEnvironments, layout.width());
+    state.episode[kReward] = {rewards, 1, 1, 1};
+    state.counter[kDone] = {done, 1};
+    scale.absorb(state);
+    if (spec.reward_scaling != RewardScaling::kOff) learner.set_reward_scale(scale.factor());
     if (tick < 20) continue;
     for (int i = 0; i < 2; ++i, ++updates) {
       for (int r = 0; r < spec.batch; ++r) {

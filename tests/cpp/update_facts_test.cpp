@@ -263,7 +263,6 @@ TEST(UpdateFacts, HazardsAreWhatKeepsTheUpdateStepOnTheHost) {
                                      {{"collector", {{"update", "host"}}}},
                                      {{"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}},
                                      {{"learner", {{"observation_normalizer", true}}}},
-                                     {{"learner", {{"reward_scaling", "flashsac"}}}},
                                      {{"replay", {{"pipeline", "cpu_pinned_double_buffer"}}},
                                       {"learner", {{"observation_normalizer", true}}}}};
   for (const json& patch : patches) {

@@ -31,10 +31,6 @@ TEST(UpdatePlaceTest, SaysWhatKeepsItOnTheHost) {
   EXPECT_FALSE(read.is_on_device);
   EXPECT_EQ(read.id, "HOST_READ");
   EXPECT_EQ(read.subject, "learner.observation_normalizer");
-  const UpdatePlace scaled = place_of({{"learner", {{"reward_scaling", "episode"}}}});
-  EXPECT_FALSE(scaled.is_on_device);
-  EXPECT_EQ(scaled.id, "HOST_READ");
-  EXPECT_EQ(scaled.subject, "learner.reward_scaling");
   const UpdatePlace ring = place_of({{"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}});
   EXPECT_FALSE(ring.is_on_device);
   EXPECT_EQ(ring.subject, "replay.pipeline");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "blas_threads.h"
-#include "learner_fastsac.h"
+#include "learner_sac.h"
 #include "quantile.h"
 #include "run_plan.h"
 #include "sim_parts.h"
@@ -43,8 +43,8 @@ class LearnerBench {
         stride_(static_cast<uint64_t>(task().layout.row_stride())),
         rows_(backend, Memory::Kind::kDevice,
               static_cast<uint64_t>(plan_.learner.gathered_rows()) * stride_ * sizeof(float)),
-        learner_(plan_.learner, task().layout, mirror_of(task()), plan_.seed, backend, stream_,
-                 precision) {
+        learner_(SacPrograms::make(plan_.learner, task().layout), mirror_of(task()), plan_.seed,
+                 backend, stream_, precision) {
     fill_rows();
     set_arguments();
     if (backend.api().has_graphs != 0) {
@@ -55,7 +55,7 @@ class LearnerBench {
 
   std::map<std::string, double> measure() {
     std::map<std::string, double> found;
-    const FastSacPrograms& programs = learner_.programs();
+    const SacPrograms& programs = learner_.programs();
     DeviceWorkspace& device = *learner_.device();
     const int period = plan_.learner.policy_frequency;
     const auto per_update_us = [&](const std::function<void(bool)>& update) {
@@ -84,7 +84,7 @@ class LearnerBench {
   // one: launches then cost little beside the work.
   nlohmann::json measure_ops() {
     std::vector<nlohmann::json> ops;
-    const FastSacPrograms& programs = learner_.programs();
+    const SacPrograms& programs = learner_.programs();
     for (const Program* program : programs.all()) {
       for (const Program::Record& record : program->records()) {
         Program alone("op", programs.workspace);
@@ -134,16 +134,8 @@ class LearnerBench {
   }
 
   void set_arguments() {
-    Arguments arguments{};
-    arguments.rows = rows_.floats();
-    arguments.row_stride = stride_;
-    arguments.seed = plan_.seed;
-    arguments.tick = tick_++;
-    arguments.actor_learning_rate = plan_.learner.actor_lr;
-    arguments.critic_learning_rate = plan_.learner.critic_lr;
-    arguments.alpha_learning_rate = plan_.learner.alpha_lr;
-    arguments.target_rate = plan_.learner.tau;
-    learner_.device()->set_arguments(arguments);
+    learner_.device()->set_arguments(
+        learner_.arguments(rows_.floats(), static_cast<int>(stride_), tick_++));
   }
 
   std::unique_ptr<Graph> graph_of(const std::function<void()>& body) {
@@ -184,7 +176,7 @@ class LearnerBench {
   Event begin_, end_;
   const uint64_t stride_;
   Memory rows_;
-  LearnerFastSac learner_;
+  LearnerSac learner_;
   uint64_t tick_ = 0;
   std::unique_ptr<Graph> critic_graph_, update_graph_;
 };
@@ -221,6 +213,7 @@ nlohmann::json bench_learner(const nlohmann::json& request) {
                            {"precision", to_string(precision)},
                            {"products", backend.facts().products},
                            {"task", bench.task().definition.name},
+                           {"algo", to_string(bench.spec().algorithm)},
                            {"batch", bench.spec().batch},
                            {"policy_frequency", bench.spec().policy_frequency},
                            {"runs", runs},

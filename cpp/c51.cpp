@@ -66,6 +66,22 @@ std::vector<float> atom_values(const Support& support) {
   return values;
 }
 
+// The group with the smallest expected value, the first of several. probabilities: [group][atom].
+int smallest_of(const std::vector<float>& probabilities, const std::vector<float>& values,
+                int groups) {
+  const int atoms = static_cast<int>(values.size());
+  int best = 0;
+  float least = expected_value(probabilities.data(), values.data(), atoms);
+  for (int g = 1; g < groups; ++g) {
+    const float value = expected_value(probabilities.data() + g * atoms, values.data(), atoms);
+    if (value < least) {
+      least = value;
+      best = g;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 void project_distribution(const Support& support, const float* probabilities, float reward,
@@ -91,22 +107,29 @@ void execute(const ProjectTargetOp& op, const CpuFrame& frame) {
   const Arguments& arguments = frame.arguments;
   const int atoms = op.support.atoms;
   const float alpha = mr_exp(frame.scalar(op.log_alpha));
-  std::vector<float> shifted(atoms), probabilities(atoms);
+  const std::vector<float> values = atom_values(op.support);
+  std::vector<float> shifted(atoms);
+  std::vector<float> probabilities(static_cast<size_t>(op.groups) * atoms);  // [group][atom]
   for (int r = 0; r < op.rows; ++r) {
     const float* row = arguments.rows + (r % op.source_rows) * arguments.row_stride;
-    const float reward = row[op.reward_column];
+    const float reward = row[op.reward_column] * arguments.reward_scale;
     const float bootstrap =
         std::clamp(1.0f - row[op.done_column] + row[op.truncated_column], 0.0f, 1.0f);
     const float discount = op.gamma * bootstrap;
     // reward - reward is NaN for an infinite reward, which the clamp to the support would hide.
     const float moved =
         reward - discount * alpha * frame.floats(op.log_probability)[r] + (reward - reward);
+    const size_t first = static_cast<size_t>(r) * op.groups * op.value_stride;
     for (int g = 0; g < op.groups; ++g) {
-      const size_t at = (static_cast<size_t>(r) * op.groups + g) * op.value_stride;
-      softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * op.value_stride,
-                  shifted.data(), probabilities.data(), atoms);
-      project_distribution(op.support, probabilities.data(), moved, discount,
-                           frame.floats(op.target) + at);
+      softmax_row(frame.floats(op.logits) + first + g * op.value_stride,
+                  frame.floats(op.bias) + g * op.value_stride, shifted.data(),
+                  probabilities.data() + g * atoms, atoms);
+    }
+    const int smallest = op.takes_smallest ? smallest_of(probabilities, values, op.groups) : 0;
+    for (int g = 0; g < op.groups; ++g) {
+      const int source = op.takes_smallest ? smallest : g;
+      project_distribution(op.support, probabilities.data() + source * atoms, moved, discount,
+                           frame.floats(op.target) + first + g * op.value_stride);
     }
   }
 }
@@ -114,6 +137,7 @@ void execute(const ProjectTargetOp& op, const CpuFrame& frame) {
 void execute(const CriticLossOp& op, const CpuFrame& frame) {
   const int atoms = op.support.atoms;
   const float share = 1.0f / static_cast<float>(op.rows);
+  const float loss_share = op.is_mean_over_groups ? share / static_cast<float>(op.groups) : share;
   const std::vector<float> values = atom_values(op.support);
   std::vector<float> shifted(atoms), probabilities(atoms), weights(atoms);
   float loss = 0.0f, value_sum = 0.0f;
@@ -125,7 +149,7 @@ void execute(const CriticLossOp& op, const CpuFrame& frame) {
           softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * op.value_stride,
                       shifted.data(), probabilities.data(), atoms);
       loss += cross_entropy_row(frame.floats(op.target) + at, shifted.data(), probabilities.data(),
-                                log_sum, share, weights.data(),
+                                log_sum, loss_share, weights.data(),
                                 frame.floats(op.logits_gradient) + at, atoms);
       const float value = expected_value(probabilities.data(), values.data(), atoms);
       value_sum += value;
@@ -133,7 +157,7 @@ void execute(const CriticLossOp& op, const CpuFrame& frame) {
       value_min = std::min(value_min, value);
     }
   }
-  frame.scalar(op.loss) = loss * share;
+  frame.scalar(op.loss) = loss * loss_share;
   frame.scalar(op.value_mean) = value_sum * share / static_cast<float>(op.groups);
   frame.scalar(op.value_max) = value_max;
   frame.scalar(op.value_min) = value_min;
@@ -142,21 +166,31 @@ void execute(const CriticLossOp& op, const CpuFrame& frame) {
 void execute(const ActorLossOp& op, const CpuFrame& frame) {
   const int atoms = op.support.atoms;
   const float share = 1.0f / static_cast<float>(op.rows);
-  const float value_share = share / static_cast<float>(op.groups);
+  const float value_share = op.takes_smallest ? share : share / static_cast<float>(op.groups);
   const float alpha = mr_exp(frame.scalar(op.log_alpha));
   const std::vector<float> values = atom_values(op.support);
-  std::vector<float> shifted(atoms), probabilities(atoms);
+  std::vector<float> shifted(atoms);
+  std::vector<float> probabilities(static_cast<size_t>(op.groups) * atoms);  // [group][atom]
   float value_sum = 0.0f, log_probability_sum = 0.0f;
   for (int r = 0; r < op.rows; ++r) {
     log_probability_sum += frame.floats(op.log_probability)[r];
+    const size_t first = static_cast<size_t>(r) * op.groups * op.value_stride;
     for (int g = 0; g < op.groups; ++g) {
-      const size_t at = (static_cast<size_t>(r) * op.groups + g) * op.value_stride;
-      softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * op.value_stride,
-                  shifted.data(), probabilities.data(), atoms);
-      const float value = expected_value(probabilities.data(), values.data(), atoms);
+      softmax_row(frame.floats(op.logits) + first + g * op.value_stride,
+                  frame.floats(op.bias) + g * op.value_stride, shifted.data(),
+                  probabilities.data() + g * atoms, atoms);
+    }
+    const int smallest = op.takes_smallest ? smallest_of(probabilities, values, op.groups) : -1;
+    for (int g = 0; g < op.groups; ++g) {
+      float* gradient = frame.floats(op.logits_gradient) + first + g * op.value_stride;
+      if (smallest >= 0 && g != smallest) {
+        std::fill_n(gradient, atoms, 0.0f);
+        continue;
+      }
+      const float* own = probabilities.data() + g * atoms;
+      const float value = expected_value(own, values.data(), atoms);
       value_sum += value;
-      value_gradient_row(probabilities.data(), values.data(), value, value_share,
-                         frame.floats(op.logits_gradient) + at, atoms);
+      value_gradient_row(own, values.data(), value, value_share, gradient, atoms);
     }
   }
   frame.scalar(op.loss) = alpha * log_probability_sum * share - value_sum * value_share;

@@ -129,8 +129,10 @@ void Collector::run_tick(uint64_t tick, PhaseTimes& times) {
   {
     TraceSpan trace(parts_.trace, span::kInference);
     PhaseTimer timer(times.act_ns);
+    if (parts_.noise != nullptr) parts_.noise->advance(tick);
     parts_.policy.act_exploring(update.observations(), parts_.num_envs, parts_.seed, tick,
-                                update.actions());
+                                update.actions(),
+                                parts_.noise != nullptr ? parts_.noise->drawn_at() : nullptr);
   }
   float* rows;
   {
@@ -178,7 +180,9 @@ void Collector::update(uint64_t tick, const Receipt& step, float* rows) {
 }
 
 void Collector::reset(uint64_t tick) {
+  if (parts_.reward_scale != nullptr) parts_.reward_scale->absorb(parts_.update.state());
   const int done = parts_.update.reset(tick, parts_.physics);
+  if (done > 0 && parts_.noise != nullptr) parts_.noise->restart(parts_.update.reset_mask());
   if (done > 0 && parts_.device_update != nullptr) parts_.device_update->carriers_changed();
 }
 

@@ -18,9 +18,11 @@
 #include <thread>
 #include <vector>
 
+#include "noise_repetition.h"
 #include "phase_times.h"
 #include "policy.h"
 #include "replay.h"
+#include "reward_scale.h"
 #include "sim_backend.h"
 #include "submitted_update.h"
 #include "trace.h"
@@ -41,6 +43,8 @@ struct CollectorParts {
   int num_envs;
   uint64_t seed;
   SubmittedUpdate* device_update = nullptr;  // instead of update.update() in chunks
+  NoiseRepetition* noise = nullptr;          // whose draws exploration takes; null: of each tick
+  RewardScale* reward_scale = nullptr;       // null: off
 };
 
 class Collector {

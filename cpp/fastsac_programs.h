@@ -3,48 +3,22 @@
 //           entropy of both critics -> AdamW with the targets' moving average -> temperature step
 //   actor:  new action -> mean of both expected values -> gradient through the critics -> AdamW
 // The actor program reads the critic input that the critic program of the same update unpacked.
-//
-// Only records: memory comes with workspace.allocate(), so bytes can be asked for first.
 #pragma once
 
-#include <memory>
-
-#include "layout.h"
-#include "learner.h"
-#include "learner_statistics.h"
+#include "network.h"
+#include "sac_programs.h"
 
 namespace millrace {
 
-struct FastSacPrograms {
+struct FastSacPrograms : SacPrograms {
   FastSacPrograms(const LearnerSpec& spec, const RowLayout& layout);
-  FastSacPrograms(const FastSacPrograms&) = delete;
-  FastSacPrograms& operator=(const FastSacPrograms&) = delete;
 
-  // A trained vector with what its optimizer needs.
-  struct Trained {
-    uint64_t count;
-    Operand parameters, gradient, first_moment, second_moment, step;
-    Operand norm, clip;
-  };
-  // A mirror map in carriers.
-  struct Mirror {
-    Operand source, sign;
-  };
+  void initialise(u64 seed) override;
+  const std::vector<NetworkTensor>& actor_tensors() const override { return actor.tensors(); }
+  const std::vector<NetworkTensor>& critic_tensors() const override { return critic.tensors(); }
+  bool steps_temperature_with_actor() const override { return false; }
 
-  LearnerSpec spec;
-  RowLayout layout;
-  Workspace workspace;
-  PolicyShape policy_shape;
   Network actor, critic;
-  Trained actor_state, critic_state;  // actor_state.parameters begins the policy's parameters
-  Operand target;                     // parameters of the target critics
-  Operand log_alpha, alpha_first_moment, alpha_second_moment, alpha_step, alpha_gradient;
-  Operand observation_mean, observation_scale, critic_mean, critic_scale;  // with normaliser
-  Mirror observation_mirror, critic_mirror, action_mirror;                 // with symmetry
-  Operand finite;
-  std::unique_ptr<LearnerStatistics> critic_statistics, actor_statistics;
-  std::unique_ptr<Program> critic_program, actor_program;
-  std::vector<const Program*> all() const { return {critic_program.get(), actor_program.get()}; }
 
  private:
   struct Buffers {
@@ -55,28 +29,19 @@ struct FastSacPrograms {
     Network::Activations actor, critic, target_critic;
   };
 
-  Trained add_trained(const std::string& name, uint64_t count, uint64_t extra);
-  void add_carriers();
-  UnpackOp unpack(int column, int width, Operand target, int target_stride, const Mirror& mirror,
-                  Operand mean, Operand scale) const;
-  UnpackOp unpack_observation(int column) const;
-  UnpackOp unpack_critic(int column, Operand target) const;
-  SampleActionOp sample(u32 first_normal, Operand critic_input) const;
-  void record_critic();
-  void record_critic_loss(Program& program);
-  void record_actor();
-  void record_step(Program& program, const Trained& trained, Operand loss, LearningRate rate,
-                   Operand moving_target);
-
+  int observation_stride() const override { return actor.input_stride(); }
+  int critic_stride() const override { return critic.input_stride(); }
+  int value_stride() const override { return critic.head_width(); }
   // The gradient of the critics' input is computed from here on: the vector that the action begins
   // in, to the end.
   int first_gradient_column() const {
     return layout.critic_dim / Network::kVector * Network::kVector;
   }
-  Support support() const { return {spec.atoms, spec.v_min, spec.v_max}; }
-  AdamWConstants constants(float weight_decay) const {
-    return {spec.beta1, spec.beta2, weight_decay};
-  }
+  void add_buffers();
+  SampleActionOp sample(u32 first_normal, Operand critic_input) const;
+  void record_critic();
+  void record_critic_loss(Program& program);
+  void record_actor();
 
   Buffers buffers_;
 };

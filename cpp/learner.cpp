@@ -78,7 +78,18 @@ class Section {
   std::set<std::string> known_;
 };
 
+RewardScaling reward_scaling_named(const std::string& name) {
+  return name == "off"       ? RewardScaling::kOff
+         : name == "episode" ? RewardScaling::kEpisode
+                             : RewardScaling::kFlashSac;
+}
+
 }  // namespace
+
+PolicyShape policy_shape_of(const LearnerSpec& spec, const RowLayout& layout) {
+  return {layout.observation_dim, layout.action_dim, spec.actor_hidden, spec.observation_normalizer,
+          spec.algorithm};
+}
 
 LearnerSpec parse_learner(const nlohmann::json& learner) {
   constexpr int kMany = 1 << 24;
@@ -99,6 +110,8 @@ LearnerSpec parse_learner(const nlohmann::json& learner) {
   spec.actor_lr = section.number("actor_lr", 0, 1);
   spec.critic_lr = section.number("critic_lr", 0, 1);
   spec.alpha_lr = section.number("alpha_lr", 0, 1);
+  spec.lr_decay_steps = section.integer("lr_decay_steps", 0, 1 << 30);
+  spec.lr_final_share = section.number("lr_final_share", 0, 1);
   spec.weight_decay = section.number("weight_decay", 0, 1);
   spec.beta1 = section.number("beta1", 0, 0.999999);
   spec.beta2 = section.number("beta2", 0, 0.999999);
@@ -107,6 +120,9 @@ LearnerSpec parse_learner(const nlohmann::json& learner) {
   spec.max_grad_norm = section.number("max_grad_norm", 0, kLarge);
   spec.symmetry = section.flag("symmetry");
   spec.observation_normalizer = section.flag("observation_normalizer");
+  spec.reward_scaling =
+      reward_scaling_named(section.choice("reward_scaling", {"episode", "flashsac", "off"}));
+  spec.noise_repeat_max = section.integer("noise_repeat_max", 1, 1024);
   spec.threads = section.integer("threads", 1, 256);
   spec.place = section.choice("place", {"auto", "device", "host"});
   section.refuse_unknown();

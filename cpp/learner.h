@@ -9,10 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "algorithm.h"
+#include "layout.h"
 #include "policy.h"
 #include "state_registry.h"
 
 namespace millrace {
+
+// How rewards are divided by a running measure of returns (reward_scale.h), or not at all.
+enum class RewardScaling { kOff, kEpisode, kFlashSac };
 
 // The configuration's `learner` section; ranges are checked by parse_learner.
 struct LearnerSpec {
@@ -26,20 +31,29 @@ struct LearnerSpec {
   int atoms;
   float v_min, v_max;
   float actor_lr, critic_lr, alpha_lr;
+  // Each optimizer's rate falls along half a cosine, over that many steps of its own, to this share
+  // of it; 0 steps: it stays.
+  int lr_decay_steps;
+  float lr_final_share;
   float weight_decay, beta1, beta2;
   float alpha_init;
   float target_entropy_ratio;  // target entropy = -ratio x action dimensions
   float max_grad_norm;         // 0: no clipping
   bool symmetry;
   bool observation_normalizer;
-  int threads;                 // of the BLAS; results depend on it
+  RewardScaling reward_scaling;
+  int noise_repeat_max;  // ticks that exploration keeps a draw at most; 1: a new one each tick
+  int threads;           // of the BLAS; results depend on it
   std::string place = "auto";  // where the programs run, as requested: auto, host, device
+  Algorithm algorithm = Algorithm::kFastSac;  // the configuration's `algo`
 
   int gathered_rows() const { return symmetry ? batch / 2 : batch; }
 };
 
 // Throws Failure(kInvalid) naming the key ("learner.tau …") for a missing, unknown or bad value.
 LearnerSpec parse_learner(const nlohmann::json& learner);
+
+PolicyShape policy_shape_of(const LearnerSpec& spec, const RowLayout& layout);
 
 // Mirror image of a vector: out[i] = sign[i] * in[source[i]].
 struct MirrorColumns {
@@ -58,6 +72,8 @@ class Learner {
   // rows: LearnerSpec::gathered_rows() packed rows, row_stride floats apart, where the learner's
   // programs run. update_index counts updates of the whole run from 0.
   virtual void update(const float* rows, int row_stride, uint64_t update_index) = 0;
+  // Rewards of the updates to come are multiplied by it.
+  virtual void set_reward_scale(float scale) = 0;
   // Committed rows in order, each once, before the updates of their tick; in host memory.
   virtual void normalise_from(const float* rows, uint64_t count, int row_stride) = 0;
 

@@ -1,73 +1,23 @@
 // FastSAC: SAC with two categorical critics, each bootstrapped from its own target network, and
-// mirrored copies of the batch. The mathematics is recorded in fastsac_programs; this class owns
-// its state, runs the programs and names the tensors of a checkpoint.
-//
-// On a device the carriers live there; the host keeps a copy of the state alone, for checkpoints,
-// statistics and policy snapshots. The constructor's thread is the stream's submit thread and makes
-// every call.
+// mirrored copies of the batch.
 #pragma once
 
-#include <optional>
-
-#include "captured_program.h"
-#include "device_workspace.h"
 #include "fastsac_programs.h"
-#include "learner.h"
-#include "normalizer.h"
+#include "learner_sac.h"
 
 namespace millrace {
 
-class LearnerFastSac : public Learner {
+class LearnerFastSac : public LearnerSac {
  public:
-  // `mirror` is read only with symmetry. Throws kInvalid for an odd batch with symmetry.
+  template <class... Place>
   LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout, const RowMirror& mirror,
-                 uint64_t seed);
-  // The same with the programs running on a backend, and rows in its memory.
-  LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout, const RowMirror& mirror,
-                 uint64_t seed, Backend& backend, Stream& stream, Precision precision,
-                 GraphPolicy graph = GraphPolicy::kOff);
-  ~LearnerFastSac() override;
+                 uint64_t seed, Place&&... place)
+      : LearnerSac(std::make_unique<FastSacPrograms>(spec, layout), mirror, seed,
+                   std::forward<Place>(place)...) {}
 
-  // What an instance will allocate, without allocating it; `device` of the backend's memory.
-  static size_t bytes_needed(const LearnerSpec& spec, const RowLayout& layout);
-  static uint64_t device_bytes_needed(const LearnerSpec& spec, const RowLayout& layout,
-                                      const BackendApi& api, Precision precision);
-
-  void update(const float* rows, int row_stride, uint64_t update_index) override;
-  void normalise_from(const float* rows, uint64_t count, int row_stride) override;
-  const float* policy_parameters() override;
-  size_t policy_parameter_count() const override;
-  PolicyShape policy_shape() const override { return programs_.policy_shape; }
-  nlohmann::json take_statistics() override;
-  uint64_t updates() const override { return updates_; }
-  nlohmann::json describe() const override;
-  nlohmann::json graph_facts() const override;
-  void register_state(StateRegistry& registry) override;
-  void fetch_state() override;
-  void state_restored() override;
-  size_t bytes() const override;
-
-  const FastSacPrograms& programs() const { return programs_; }
-  // What one update submits, from arguments that stand in the argument block; for capture. On a
-  // device only.
-  void submit(bool with_actor);
-  // Null when the programs run on the host.
-  DeviceWorkspace* device() { return device_.get(); }
-
- private:
-  LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout, const RowMirror& mirror,
-                 uint64_t seed, Workspace::Contents contents);
-  Arguments arguments(const float* rows, int row_stride, uint64_t update_index) const;
-  void write_mirror(const FastSacPrograms::Mirror& to, const MirrorColumns& from, int width);
-  void write_normalizers();
-
-  FastSacPrograms programs_;
-  std::unique_ptr<DeviceWorkspace> device_;
-  // Null on the host: an update of the critics alone, and one of critics and actor.
-  std::unique_ptr<CapturedProgram> critic_update_, whole_update_;
-  std::optional<Normalizer> observation_normalizer_, critic_normalizer_;
-  uint64_t seed_;
-  uint64_t updates_ = 0;
+  const FastSacPrograms& programs() const {
+    return static_cast<const FastSacPrograms&>(LearnerSac::programs());
+  }
 };
 
 }  // namespace millrace

@@ -58,79 +58,14 @@ Network::Activations Network::add_activations(Workspace& workspace, const std::s
   return activations;
 }
 
-// output = input weight^T. Without a distance between the groups' inputs (the first layer) the
-// groups' weights are one matrix.
-GemmOp Network::product(int rows, Operand input, int input_stride, uint64_t input_distance,
-                        Operand parameters, const Layer& layer, Operand output) const {
-  const bool is_shared = input_distance == 0;
-  GemmOp op{};
-  op.transpose_b = true;
-  op.m = rows;
-  op.n = is_shared ? shape_.groups * layer.outputs : layer.outputs;
-  op.k = layer.inputs;
-  op.a = input;
-  op.a_stride = input_stride;
-  op.a_distance = input_distance;
-  op.b = parameters + layer.weight;
-  op.b_stride = layer.inputs;
-  op.b_distance = static_cast<uint64_t>(layer.outputs) * layer.inputs;
-  op.c = output;
-  op.c_stride = shape_.groups * layer.outputs;
-  op.c_distance = layer.outputs;
-  op.count = is_shared ? 1 : shape_.groups;
-  return op;
-}
-
-// weight gradient = gradient^T input.
-GemmOp Network::weight_product(int rows, Operand gradient, Operand input, int input_stride,
-                               uint64_t input_distance, const Layer& layer,
-                               Operand parameter_gradient) const {
-  const bool is_shared = input_distance == 0;
-  GemmOp op{};
-  op.transpose_a = true;
-  op.m = is_shared ? shape_.groups * layer.outputs : layer.outputs;
-  op.n = layer.inputs;
-  op.k = rows;
-  op.a = gradient;
-  op.a_stride = shape_.groups * layer.outputs;
-  op.a_distance = layer.outputs;
-  op.b = input;
-  op.b_stride = input_stride;
-  op.b_distance = input_distance;
-  op.c = parameter_gradient + layer.weight;
-  op.c_stride = layer.inputs;
-  op.c_distance = static_cast<uint64_t>(layer.outputs) * layer.inputs;
-  op.count = is_shared ? 1 : shape_.groups;
-  return op;
-}
-
-GemmOp Network::input_product(int rows, Operand gradient, Operand parameters, const Layer& layer,
-                              Operand input_gradient) const {
-  GemmOp op{};
-  op.m = rows;
-  op.n = layer.inputs;
-  op.k = layer.outputs;
-  op.a = gradient;
-  op.a_stride = shape_.groups * layer.outputs;
-  op.a_distance = layer.outputs;
-  op.b = parameters + layer.weight;
-  op.b_stride = layer.inputs;
-  op.b_distance = static_cast<uint64_t>(layer.outputs) * layer.inputs;
-  op.c = input_gradient;
-  op.c_stride = shape_.groups * layer.inputs;
-  op.c_distance = layer.inputs;
-  op.count = shape_.groups;
-  return op;
-}
-
 void Network::record_forward(Program& program, Operand parameters, Operand input, int input_stride,
                              const Activations& activations, Operand heads) const {
   MR_CHECK(input_stride >= this->input_stride(), "rows of inputs are filled up");
   uint64_t distance = 0;
   for (int i = 0; i < kHiddenLayers; ++i) {
     const Layer& layer = layers_[i];
-    program.record(product(activations.rows, input, input_stride, distance, parameters, layer,
-                           activations.linear[i]));
+    program.record(linear(layer).forward(activations.rows, {input, input_stride, distance},
+                                         parameters, activations.linear[i]));
     LayerForwardOp forward{};
     forward.rows = activations.rows;
     forward.groups = shape_.groups;
@@ -148,7 +83,7 @@ void Network::record_forward(Program& program, Operand parameters, Operand input
     distance = layer.outputs;
   }
   program.record(
-      product(activations.rows, input, input_stride, distance, parameters, head(), heads));
+      linear(head()).forward(activations.rows, {input, input_stride, distance}, parameters, heads));
 }
 
 LayerBackwardOp Network::layer_backward(int index, Operand parameters,
@@ -187,15 +122,18 @@ void Network::record_backward(Program& program, Operand parameters, Operand inpu
   Operand gradient = heads_gradient;
   for (int i = kHiddenLayers; i > 0; --i) {
     const Layer& layer = layers_[i];
-    program.record(weight_product(rows, gradient, activations.output[i - 1],
-                                  shape_.groups * layer.inputs, layer.inputs, layer,
-                                  parameter_gradient));
-    program.record(input_product(rows, gradient, parameters, layer, activations.gradient[i - 1]));
+    const GroupedLinear::Input layer_input = {activations.output[i - 1],
+                                              shape_.groups * layer.inputs,
+                                              static_cast<uint64_t>(layer.inputs)};
+    program.record(linear(layer).weight_gradient(rows, gradient, layer_input, parameter_gradient));
+    program.record(
+        linear(layer).input_gradient(rows, gradient, parameters, activations.gradient[i - 1]));
     program.record(layer_backward(i - 1, parameters, activations, parameter_gradient));
     gradient = activations.gradient[i - 1];
   }
   program.record(
-      weight_product(rows, gradient, input, input_stride, 0, layers_[0], parameter_gradient));
+      linear(layers_[0])
+          .weight_gradient(rows, gradient, {input, input_stride, 0}, parameter_gradient));
 }
 
 void Network::record_input_gradient(Program& program, Operand parameters,
@@ -203,8 +141,9 @@ void Network::record_input_gradient(Program& program, Operand parameters,
                                     int first_column, int columns, Operand input_gradient) const {
   Operand gradient = heads_gradient;
   for (int i = kHiddenLayers; i > 0; --i) {
-    program.record(input_product(activations.rows, gradient, parameters, layers_[i],
-                                 activations.gradient[i - 1]));
+    program.record(
+        linear(layers_[i])
+            .input_gradient(activations.rows, gradient, parameters, activations.gradient[i - 1]));
     program.record(layer_backward(i - 1, parameters, activations, Operand{}));
     gradient = activations.gradient[i - 1];
   }
@@ -234,8 +173,7 @@ void Network::initialise(float* parameters, u64 seed, u32 first_environment, boo
       const bool is_drawn = (tensor.kind == Tensor::kWeight || tensor.kind == Tensor::kBias) &&
                             !(tensor.is_head && zero_head);
       const uint64_t columns = static_cast<uint64_t>(tensor.shape.back());
-      const uint64_t rows = tensor.shape.size() == 2 ? static_cast<uint64_t>(tensor.shape[0]) : 1;
-      for (uint64_t i = 0; i < rows * columns; ++i) {
+      for (uint64_t i = 0; i < tensor.count(); ++i) {
         float& value = values[i / columns * tensor.row_stride + i % columns];
         if (is_drawn) value = random_uniform(source, static_cast<u32>(i), -limit, limit);
         if (tensor.kind == Tensor::kGain) value = 1.0f;

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "grouped_linear.h"
+#include "network_tensor.h"
 #include "program.h"
 
 namespace millrace {
@@ -35,18 +37,8 @@ class Network {
     uint64_t gain, shift;   // [group][output]; unused in the head
   };
 
-  // One tensor of one group, as a checkpoint names it.
-  struct Tensor {
-    // "l0/weight", "l0/bias", "l0/norm/weight", "l0/norm/bias", …, "head/weight", "head/bias"
-    std::string name;
-    std::vector<int64_t> shape;
-    uint64_t offset;      // of group 0
-    uint64_t row_stride;  // of a matrix
-    uint64_t distance;    // to the next group
-    int fan_in;
-    enum Kind { kWeight, kBias, kGain, kShift } kind;
-    bool is_head;
-  };
+  // "l0/weight", "l0/bias", "l0/norm/weight", "l0/norm/bias", …, "head/weight", "head/bias"
+  using Tensor = NetworkTensor;
 
   // Carriers of one evaluation at a fixed number of rows.
   struct Activations {
@@ -88,14 +80,9 @@ class Network {
   void initialise(float* parameters, u64 seed, u32 first_environment, bool zero_head) const;
 
  private:
-  GemmOp product(int rows, Operand input, int input_stride, uint64_t input_distance,
-                 Operand parameters, const Layer& layer, Operand output) const;
-  GemmOp weight_product(int rows, Operand gradient, Operand input, int input_stride,
-                        uint64_t input_distance, const Layer& layer,
-                        Operand parameter_gradient) const;
-  // Gradient of the layer's input; the first layer's is record_input_gradient's.
-  GemmOp input_product(int rows, Operand gradient, Operand parameters, const Layer& layer,
-                       Operand input_gradient) const;
+  GroupedLinear linear(const Layer& layer) const {
+    return {shape_.groups, layer.inputs, layer.outputs, layer.weight};
+  }
   LayerBackwardOp layer_backward(int index, Operand parameters, const Activations& activations,
                                  Operand parameter_gradient) const;
 

@@ -18,17 +18,12 @@ int episodes_of(const nlohmann::json& config) {
   return static_cast<int>(episodes);
 }
 
-PolicyShape shape_of(const RunPlan& plan, const RowLayout& layout) {
-  return {layout.observation_dim, layout.action_dim, plan.learner.actor_hidden,
-          plan.learner.observation_normalizer};
-}
-
 }  // namespace
 
 Player::Player(const nlohmann::json& config)
     : episodes_(episodes_of(config)),
       sim_(config, episodes_, parse_plan(config).threads, parse_plan(config).seed),
-      policy_(shape_of(parse_plan(config), sim_.task->layout), episodes_),
+      policy_(policy_shape_of(parse_plan(config).learner, sim_.task->layout), episodes_),
       rows_(static_cast<size_t>(episodes_) * static_cast<size_t>(sim_.task->layout.width())),
       has_ended_(static_cast<size_t>(episodes_)) {
   set_blas_threads(parse_plan(config).learner.threads);

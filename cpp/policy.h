@@ -7,17 +7,10 @@
 
 #include "network.h"
 #include "normalizer.h"
+#include "policy_network.h"
 #include "program.h"
 
 namespace millrace {
-
-// Parameters lie as: the actor network, then (when normalised) mean and scale of the observation.
-struct PolicyShape {
-  int observation_dim, action_dim, hidden;
-  bool is_normalised;
-
-  NetworkShape network() const { return {observation_dim, hidden, 2 * action_dim, 1}; }
-};
 
 // Registers the tensors of a network of one or more groups as "{name}/l0/weight" (one group) or
 // "{name}/0/l0/weight", …; `suffix` is appended ("/m").
@@ -34,9 +27,9 @@ class Policy {
   size_t parameter_count() const { return parameter_count_; }
 
   // observations: count x observation_dim; actions: count x action_dim. Exploration draws from the
-  // exploration stream with environment = row.
+  // exploration stream with environment = row, of `tick`, or of drawn_at[row] where that is given.
   void act_exploring(const float* observations, int count, uint64_t seed, uint64_t tick,
-                     float* actions);
+                     float* actions, const uint64_t* drawn_at = nullptr);
   void act_deterministic(const float* observations, int count, float* actions);
 
   // For play: the actor's and the normaliser's tensors, under the learner's names.
@@ -45,22 +38,22 @@ class Policy {
   size_t bytes() const { return workspace_.bytes(); }
 
  private:
+  enum class Noise { kNone, kOfTheTick, kOfEachRow };
   struct Recorded {
     int rows;
     Program program;
   };
-  void act(std::optional<Recorded>& recorded, bool deterministic, const Arguments& arguments,
-           int count, float* actions);
-  Program record(int rows, bool deterministic) const;
+  void act(std::optional<Recorded>& recorded, Noise noise, const Arguments& arguments, int count,
+           float* actions);
+  Program record(int rows, Noise noise) const;
 
   PolicyShape shape_;
   int max_rows_;
-  Network network_;
+  std::unique_ptr<PolicyNetwork> network_;
   size_t parameter_count_;
   Workspace workspace_;
-  Operand parameters_, input_, heads_, action_, noise_, no_noise_;
-  Network::Activations activations_;
-  std::optional<Recorded> exploring_, deterministic_;
+  Operand parameters_, input_, heads_, action_, noise_, no_noise_, drawn_at_;
+  std::optional<Recorded> exploring_, repeating_, deterministic_;
   Normalizer normalizer_;
 };
 

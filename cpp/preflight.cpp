@@ -6,8 +6,8 @@
 #include "budget.h"
 #include "device_choice.h"
 #include "graph_preflight.h"
-#include "learner_fastsac.h"
 #include "learner_place.h"
+#include "learner_sac.h"
 #include "model_loader.h"
 #include "run_plan.h"
 #include "sim_parts.h"
@@ -110,9 +110,9 @@ ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const Le
   replay.learning_starts = static_cast<uint64_t>(plan.learner.learning_starts);
   replay.symmetry = plan.learner.symmetry;
   replay.learner_bytes =
-      place.is_on_device ? LearnerFastSac::device_bytes_needed(
+      place.is_on_device ? LearnerSac::device_bytes_needed(
                                plan.learner, layout, backend_api(choice.effective), place.precision)
-                         : LearnerFastSac::bytes_needed(plan.learner, layout);
+                         : LearnerSac::bytes_needed(plan.learner, layout);
   replay.is_device_host_memory = choice.effective == "cpu" || choice.effective == "none";
   replay.is_learner_on_device = choice.learner == choice.effective;
   replay.pipeline = plan.pipeline;

@@ -57,11 +57,70 @@ std::vector<Extent> extents(const ColumnSumOp& op) {
   return {read(op.values, product(op.rows, op.width)), {op.sums, static_cast<uint64_t>(op.width)}};
 }
 
+uint64_t last_of(const BatchNorm& norm) {
+  return static_cast<uint64_t>(norm.groups - 1) * norm.input_distance +
+         matrix(norm.rows, norm.width, norm.input_stride);
+}
+
+std::vector<Extent> extents_of(const BatchNorm& norm) {
+  const uint64_t columns = product(norm.groups, norm.width);
+  return {{norm.input, last_of(norm)},
+          {norm.affine, 2 * columns},
+          {norm.mean, columns},
+          {norm.variance, columns}};
+}
+
+std::vector<Extent> extents(const BatchNormForwardOp& op) {
+  std::vector<Extent> all = extents_of(op.norm);
+  const uint64_t values = product(op.norm.rows, op.norm.groups, op.norm.width);
+  all.insert(all.end(), {{op.residual, values}, {op.output, values}});
+  return all;
+}
+
+std::vector<Extent> extents(const BatchNormBackwardOp& op) {
+  std::vector<Extent> all = extents_of(op.norm);
+  const uint64_t columns = product(op.norm.groups, op.norm.width);
+  const bool is_shared = op.norm.input_distance == 0;
+  all.insert(all.end(), {{op.gradient, op.norm.rows * columns},
+                         {op.input_gradient,
+                          product(op.norm.rows, is_shared ? 1 : op.norm.groups, op.norm.width)},
+                         {op.affine_gradient, 2 * columns}});
+  return all;
+}
+
+std::vector<Extent> extents(const RunningStatisticsOp& op) {
+  return {{op.batch, 2 * op.count}, {op.running, 2 * op.count}, {op.finite, 1}};
+}
+
+std::vector<Extent> extents(const RmsNormForwardOp& op) {
+  const uint64_t values = product(op.rows, op.groups, op.width);
+  return {{op.input, values},
+          {op.gain, product(op.groups, op.width)},
+          {op.inverse_rms, product(op.rows, op.groups)},
+          {op.output, values}};
+}
+
+std::vector<Extent> extents(const RmsNormBackwardOp& op) {
+  const uint64_t values = product(op.rows, op.groups, op.width);
+  const uint64_t columns = product(op.groups, op.width);
+  return {{op.gradient, values}, {op.input, values},          {op.inverse_rms, values / op.width},
+          {op.gain, columns},    {op.input_gradient, values}, {op.gain_gradient, columns}};
+}
+
+std::vector<Extent> extents(const NormaliseRowsOp& op) {
+  uint64_t end = 0;
+  for (const RowBlock& block : op.blocks) {
+    end = std::max(end, block.first + product(block.rows, block.width));
+  }
+  return {{op.parameters, end}, {op.target, end}, {op.finite, 1}};
+}
+
 std::vector<Extent> extents(const SampleActionOp& op) {
   return {read(op.heads, matrix(op.rows, product(2, op.actions), op.heads_stride)),
           read(op.bias, product(2, op.actions)),
           {op.action, matrix(op.rows, op.actions, op.action_stride)},
           {op.log_probability, static_cast<uint64_t>(op.rows)},
+          {op.drawn_at, static_cast<uint64_t>(op.rows)},
           {op.noise, product(op.rows, op.actions)}};
 }
 

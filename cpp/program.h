@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "action_density.h"
 #include "adamw_body.h"
 #include "philox.h"
 #include "support.h"
@@ -35,7 +36,8 @@ struct Arguments {
   float actor_learning_rate;
   float critic_learning_rate;
   float alpha_learning_rate;
-  float target_rate;  // tau
+  float target_rate;          // tau
+  float reward_scale = 1.0f;  // rewards of the batch are multiplied by it
 
   MR_FN float learning_rate(LearningRate rate) const {
     return rate == LearningRate::kActor    ? actor_learning_rate
@@ -54,7 +56,7 @@ struct UnpackOp {
   Operand mean, scale;                 // unused without a normaliser
 };
 
-// c = op(a) op(b), `count` times at the given distances.
+// c = op(a) op(b), or c += where it accumulates; `count` times at the given distances.
 struct GemmOp {
   bool transpose_a, transpose_b;
   int m, n, k;
@@ -62,6 +64,7 @@ struct GemmOp {
   int a_stride, b_stride, c_stride;
   int count;
   uint64_t a_distance, b_distance, c_distance;
+  bool accumulates;
 };
 
 // y = silu(gain * (linear + bias - mean) * inverse_deviation + shift), mean and deviation those of
@@ -86,17 +89,72 @@ struct ColumnSumOp {
   Operand values, sums;
 };
 
+// A batch normalisation as both its passes see it: every column over all rows.
+//   x[r][g] = input + r * input_stride + g * input_distance; at distance 0 all groups read the same
+//   y = max(0, z) or z, z = gain (x - mean) / sqrt(variance + 1e-5) + shift
+struct BatchNorm {
+  int rows, groups, width;
+  Operand input;
+  int input_stride;
+  uint64_t input_distance;
+  Operand affine;          // [group][gain, shift][column]
+  Operand mean, variance;  // [group][column]
+  bool is_training;        // they are those of the rows, left by the forward pass; else given
+  bool has_relu;
+};
+
+// output[row][group][column] = y + residual.
+struct BatchNormForwardOp {
+  BatchNorm norm;
+  Operand residual;  // as the output; unused: none
+  Operand output;
+};
+
+// `gradient` is dL/dy, [row][group][column]. The input's gradient may take its place; where all
+// groups read the same input, it is [row][column], their sum.
+struct BatchNormBackwardOp {
+  BatchNorm norm;
+  Operand gradient;
+  Operand input_gradient;   // unused: only the parameters'
+  Operand affine_gradient;  // as the affine; unused: only the input's
+};
+
+// Where finite is 1: running statistics, `count` means and then as many variances, move by `share`
+// towards those of a batch; `correction` makes a batch's variance that of what it is drawn from.
+struct RunningStatisticsOp {
+  uint64_t count;
+  Operand batch, running, finite;
+  float share, correction;
+};
+
+// output = gain * input / sqrt(mean of the row's squares + 1e-6).
+struct RmsNormForwardOp {
+  int rows, groups, width;
+  Operand input, gain;
+  Operand inverse_rms;  // [row][group]
+  Operand output;
+};
+
+struct RmsNormBackwardOp {
+  int rows, groups, width;
+  Operand gradient, input, inverse_rms, gain;
+  Operand input_gradient;
+  Operand gain_gradient;  // unused: only the input's gradient
+};
+
 // Tanh-squashed Gaussian: heads[r] = mean (A) | raw log deviation (A), before `bias`; rows of heads
 // lie heads_stride apart.
-//   log s = -5 + 2.5 (tanh(raw) + 1), a = tanh(clamp(mean, +-10) + s e), e from `stream` with
-//   environment = row and normals first_normal, first_normal + 1, ...
-//   log pi = sum over dims of -e^2/2 - log s - log(2 pi)/2 - log(1 - a^2 + 1e-6)
+//   a = tanh(clamp(mean) + s e) as `density` says, e from `stream` with environment = row and
+//   normals first_normal, first_normal + 1, ...
+//   log pi = sum over dims of -e^2/2 - log s - log(2 pi)/2 - log(1 - a^2)
 struct SampleActionOp {
   int rows, actions, heads_stride;
   Operand heads, bias;
+  ActionDensity density = kFastSacDensity;
   bool deterministic;  // draws nothing: e is what `noise` holds, zero in a fresh carrier
   RandomStream stream;
   u32 first_normal;
+  Operand drawn_at;  // u64 [row]: the tick whose draw a row takes; unused: the arguments'
   Operand action;
   int action_stride;
   Operand noise;            // [row][action]
@@ -106,6 +164,7 @@ struct SampleActionOp {
 // dL/dheads for L = mean(alpha log pi) + (what action_gradient is the gradient of).
 struct ActionGradientOp {
   int rows, actions, heads_stride;
+  ActionDensity density = kFastSacDensity;
   Operand heads, bias, noise, action_gradient, log_alpha;
   int action_gradient_stride;
   Operand heads_gradient;  // rows heads_stride apart, too
@@ -116,8 +175,9 @@ struct ActionGradientOp {
 // value_stride from group to group, as does the bias [group][atom].
 
 // Each group's own next distribution, moved to r - gamma b alpha log pi' + gamma b z, clamped to
-// the support and split between neighbours. b = clamp(1 - done + truncated, 0, 1). A reward that is
-// not finite makes its row's target NaN, so that the loss shows it.
+// the support and split between neighbours; with takes_smallest, every group's target is that of
+// the one with the smallest expected value. r is scaled, b = clamp(1 - done + truncated, 0, 1). A
+// reward that is not finite makes its row's target NaN, so that the loss shows it.
 struct ProjectTargetOp {
   int rows, source_rows, groups;
   Support support;
@@ -127,9 +187,11 @@ struct ProjectTargetOp {
   Operand logits, bias;
   Operand log_probability, log_alpha;
   Operand target;
+  bool takes_smallest;
 };
 
-// Cross entropy with log-probabilities clamped at -30, mean over rows, summed over groups.
+// Cross entropy with log-probabilities clamped at -30, mean over rows, summed over groups or their
+// mean.
 struct CriticLossOp {
   int rows, groups;
   Support support;
@@ -137,10 +199,11 @@ struct CriticLossOp {
   Operand logits, bias, target;
   Operand logits_gradient;
   Operand loss, value_mean, value_max, value_min;  // scalars
+  bool is_mean_over_groups;
 };
 
-// L = mean(alpha log pi - mean over groups of the expected value); the gradient is the values'
-// part.
+// L = mean(alpha log pi - V), V the mean over groups of the expected value or the smallest of them;
+// the gradient is the values' part.
 struct ActorLossOp {
   int rows, groups;
   Support support;
@@ -149,6 +212,7 @@ struct ActorLossOp {
   Operand log_probability, log_alpha;
   Operand logits_gradient;
   Operand loss, entropy;  // scalars; entropy = -mean(log pi)
+  bool takes_smallest;
 };
 
 // norm = |gradient|; clip = min(1, max_norm / norm) (1 when max_norm is 0); finite stays 1 only if
@@ -173,6 +237,21 @@ struct AdamWOp {
   Operand target;
 };
 
+// Rows that stand one behind the other in a vector of parameters.
+struct RowBlock {
+  uint64_t first;
+  int rows, width;
+  float length;  // that each of them gets; 0: they stay as they are
+};
+
+// Where finite is 1: the rows of every block are scaled to their length, then target += tau
+// (parameters - target). Parameters beside the blocks stay, and so do their targets.
+struct NormaliseRowsOp {
+  std::vector<RowBlock> blocks;
+  Operand parameters, finite;
+  Operand target;  // unused: none
+};
+
 // One step on log alpha for L = -alpha mean(log pi + target_entropy), where finite is 1.
 struct TemperatureOp {
   int rows;
@@ -192,17 +271,34 @@ struct StatisticsOp {
   Operand scalars, totals, finite;
 };
 
-using Op = std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp,
-                        SampleActionOp, ActionGradientOp, ProjectTargetOp, CriticLossOp,
-                        ActorLossOp, GradientNormOp, AdamWOp, TemperatureOp, StatisticsOp>;
+using Op =
+    std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp, SampleActionOp,
+                 ActionGradientOp, ProjectTargetOp, CriticLossOp, ActorLossOp, GradientNormOp,
+                 AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp, BatchNormBackwardOp,
+                 RunningStatisticsOp, RmsNormForwardOp, RmsNormBackwardOp, NormaliseRowsOp>;
 
 // Here, because a plug-in names ops, too.
 inline const char* kind_of(const Op& op) {
-  static constexpr const char* kNames[] = {"unpack",          "gemm",           "layer_forward",
-                                           "layer_backward",  "column_sum",     "sample_action",
-                                           "action_gradient", "project_target", "critic_loss",
-                                           "actor_loss",      "gradient_norm",  "adamw",
-                                           "temperature",     "statistics"};
+  static constexpr const char* kNames[] = {"unpack",
+                                           "gemm",
+                                           "layer_forward",
+                                           "layer_backward",
+                                           "column_sum",
+                                           "sample_action",
+                                           "action_gradient",
+                                           "project_target",
+                                           "critic_loss",
+                                           "actor_loss",
+                                           "gradient_norm",
+                                           "adamw",
+                                           "temperature",
+                                           "statistics",
+                                           "batch_norm_forward",
+                                           "batch_norm_backward",
+                                           "running_statistics",
+                                           "rms_norm_forward",
+                                           "rms_norm_backward",
+                                           "normalise_rows"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == std::variant_size_v<Op>);
   return kNames[op.index()];
 }

@@ -1,11 +1,14 @@
 #include "program_cpu.h"
 
 #include "adamw.h"
+#include "batch_norm.h"
 #include "batch_rows.h"
 #include "c51.h"
 #include "dense_layer.h"
 #include "gemm.h"
 #include "learner_statistics.h"
+#include "rms_norm.h"
+#include "row_norm.h"
 #include "tanh_gaussian.h"
 
 namespace millrace {

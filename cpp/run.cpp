@@ -6,7 +6,7 @@
 #include "blas_threads.h"
 #include "device_choice.h"
 #include "digest.h"
-#include "learner_fastsac.h"
+#include "learner_sac.h"
 #include "preflight.h"
 #include "update_facts.h"
 
@@ -66,14 +66,21 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   }
   if (learner_place_.is_on_device) {
     learner_stream_ = std::make_unique<Stream>(backend_);
-    learner_ = std::make_unique<LearnerFastSac>(
-        plan_.learner, task.layout, mirror_of(task), plan_.seed, backend_, *learner_stream_,
-        learner_place_.precision, graph_policy(plan_.graph));
+    learner_ = std::make_unique<LearnerSac>(SacPrograms::make(plan_.learner, task.layout),
+                                            mirror_of(task), plan_.seed, backend_, *learner_stream_,
+                                            learner_place_.precision, graph_policy(plan_.graph));
   } else {
-    learner_ =
-        std::make_unique<LearnerFastSac>(plan_.learner, task.layout, mirror_of(task), plan_.seed);
+    learner_ = std::make_unique<LearnerSac>(SacPrograms::make(plan_.learner, task.layout),
+                                            mirror_of(task), plan_.seed);
   }
   policy_ = std::make_unique<Policy>(learner_->policy_shape(), plan_.num_envs);
+  if (plan_.learner.reward_scaling != RewardScaling::kOff) {
+    reward_scale_ = std::make_unique<RewardScale>(plan_.learner, plan_.num_envs);
+  }
+  if (plan_.learner.noise_repeat_max > 1) {
+    noise_repetition_ = std::make_unique<NoiseRepetition>(
+        plan_.num_envs, plan_.learner.noise_repeat_max, plan_.seed);
+  }
   const auto place = [](bool is_on_device) { return is_on_device ? Place::kDevice : Place::kHost; };
   replay_ =
       std::make_unique<Replay>(backend_,
@@ -93,7 +100,8 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   }
   collector_ = std::make_unique<Collector>(
       CollectorParts{*sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_,
-                     trace_.get(), plan_.num_envs, plan_.seed, device_update_.get()});
+                     trace_.get(), plan_.num_envs, plan_.seed, device_update_.get(),
+                     noise_repetition_.get(), reward_scale_.get()});
 }
 
 Run::~Run() {
@@ -107,6 +115,8 @@ void Run::register_state() {
   sim_.physics->register_state(registry_);
   sim_.update->register_state(registry_);
   learner_->register_state(registry_);
+  if (noise_repetition_ != nullptr) noise_repetition_->register_state(registry_);
+  if (reward_scale_ != nullptr) reward_scale_->register_state(registry_);
   replay_->register_state(registry_);
   for (const StateTensor& tensor : registry_.tensors()) {
     const std::string owner = tensor.name.substr(0, tensor.name.find('/'));
@@ -120,6 +130,7 @@ void Run::restored(bool with_replay) {
   sim_.physics->state_restored();
   sim_.update->state_restored();
   learner_->state_restored();
+  if (reward_scale_ != nullptr) reward_scale_->state_restored();
   // With the rows, the batch that was asked for is gathered again before the first tick takes it.
   // Without them the ring is empty: nothing is prefetched, and its row count starts again.
   replay_->restored(with_replay);
@@ -167,9 +178,15 @@ void Run::fail(Code code, const std::string& message) {
   error_.check();
 }
 
+// Before the collector goes on: its reward scale would change while a synchronous tick reads it.
+void Run::exchange_with_collector() {
+  collector_->publish_policy(learner_->policy_parameters());
+  if (reward_scale_ != nullptr) learner_->set_reward_scale(reward_scale_->factor());
+}
+
 void Run::tick_synchronous() {
   const uint64_t tick = counters_[kTick];
-  collector_->publish_policy(learner_->policy_parameters());
+  exchange_with_collector();
   const bool has_batch = counters_[kHasBatch] != 0;
   const float* batch = has_batch ? take_batch(tick) : nullptr;
   counters_[kHasBatch] = replay_->request(tick + 1) ? 1 : 0;
@@ -181,7 +198,7 @@ void Run::tick_synchronous() {
 
 void Run::tick_asynchronous() {
   const uint64_t tick = counters_[kTick];
-  collector_->publish_policy(learner_->policy_parameters());
+  exchange_with_collector();
   collector_->release(tick + plan_.max_lead_ticks);
   wait_for_collector(tick + 1);
   settle();

@@ -21,6 +21,8 @@
 #include "collector.h"
 #include "learner.h"
 #include "learner_place.h"
+#include "noise_repetition.h"
+#include "reward_scale.h"
 #include "run_plan.h"
 #include "session.h"
 #include "sim_parts.h"
@@ -53,6 +55,7 @@ class Run : public Session {
     kCounterCount
   };
 
+  void exchange_with_collector();
   void tick_synchronous();
   void tick_asynchronous();
   void wait_for_collector(uint64_t tick);
@@ -81,6 +84,8 @@ class Run : public Session {
   std::unique_ptr<Stream> learner_stream_;  // null: the learner runs on the host
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Policy> policy_;
+  std::unique_ptr<NoiseRepetition> noise_repetition_;  // null: noise of its own for each tick
+  std::unique_ptr<RewardScale> reward_scale_;          // null: rewards are taken as they are
   std::unique_ptr<Replay> replay_;
   std::unique_ptr<SubmittedUpdate> device_update_;  // null: the host runs the update step
   std::unique_ptr<SubmitThread> submit_thread_;     // null: the learner thread submits

@@ -95,7 +95,7 @@ RunPlan parse_plan(const nlohmann::json& config) {
   plan.device = choice_at(config, "device", {"auto", "cpu", "cuda", "metal"});
   plan.graph = choice_at(config, "graph", {"off", "auto", "on"});
   plan.precision = choice_at(config, "precision", {"auto", "fp32", "tf32", "bf16"});
-  choice_at(config, "algo", {"fastsac"});
+  const std::string algorithm = choice_at(config, "algo", {"fastsac", "flashsac"});
   plan.num_envs = static_cast<int>(integer_at(config, "env.num_envs", 1, 1 << 20));
   plan.threads = threads_at(config);
   plan.synchronous = flag_at(config, "collector.sync");
@@ -110,6 +110,7 @@ RunPlan parse_plan(const nlohmann::json& config) {
   // 0 and below are preflight's to refuse, with the other findings.
   plan.ingress_depth = static_cast<int>(integer_at(config, "replay.ingress_depth", -1024, 1024));
   plan.learner = parse_learner(value_at(config, "learner"));
+  plan.learner.algorithm = algorithm_named(algorithm);
   return plan;
 }
 

@@ -6,8 +6,10 @@
 
 namespace millrace {
 
-// out[r * columns + i] = random_normal(source with environment + r, first + i), bit for bit.
-void fill_normals(RandomSource source, u32 first, int rows, int columns, float* out);
+// out[r * columns + i] = random_normal(source with environment + r, first + i), bit for bit; with
+// `ticks`, of ticks[r].
+void fill_normals(RandomSource source, const uint64_t* ticks, u32 first, int rows, int columns,
+                  float* out);
 
 void execute(const SampleActionOp& op, const CpuFrame& frame);
 void execute(const ActionGradientOp& op, const CpuFrame& frame);

@@ -3,20 +3,20 @@
 // vectorise.
 #pragma once
 
+#include "action_density.h"
 #include "philox.h"
 #include "team.h"
 
 namespace millrace {
 
-#define MR_MEAN_LIMIT 10.0f
-#define MR_LOG_DEVIATION_LOW -5.0f
-#define MR_LOG_DEVIATION_HALF_RANGE 2.5f
 #define MR_SQUASH_EPSILON 1e-6f
+#define MR_LOG_FOUR 1.38629436f
 #define MR_HALF_LOG_TWO_PI 0.918938533f
 
 // tanh without a branch; `complement` = 1 - tanh^2, accurate where tanh rounds to one.
 struct Squashed {
   float value, complement;
+  float shrink;  // exp(-2 |x|)
 };
 
 MR_LOOP_FN Squashed squash(float x) {
@@ -26,29 +26,37 @@ MR_LOOP_FN Squashed squash(float x) {
   Squashed squashed;
   squashed.value = x < 0.0f ? -magnitude : magnitude;
   squashed.complement = 4.0f * shrink * inverse * inverse;
+  squashed.shrink = shrink;
   return squashed;
 }
 
-MR_LOOP_FN float clamp_mean(float mean) {
-  mean = mean > MR_MEAN_LIMIT ? MR_MEAN_LIMIT : mean;
-  return mean < -MR_MEAN_LIMIT ? -MR_MEAN_LIMIT : mean;
+MR_LOOP_FN float clamp_mean(const ActionDensity& density, float mean) {
+  mean = mean > density.mean_limit ? density.mean_limit : mean;
+  return mean < -density.mean_limit ? -density.mean_limit : mean;
 }
 
-MR_LOOP_FN float log_deviation_of(float raw) {
-  return MR_LOG_DEVIATION_LOW + MR_LOG_DEVIATION_HALF_RANGE * (squash(raw).value + 1.0f);
+MR_LOOP_FN float log_deviation_of(const ActionDensity& density, float raw) {
+  return density.low + density.half_range * (squash(raw).value + 1.0f);
 }
 
 struct SampledAction {
   float action, density;  // density: this dimension's part of log pi
 };
 
-MR_LOOP_FN SampledAction sample_action(float mean, float raw, float noise) {
-  const float log_deviation = log_deviation_of(raw);
-  const Squashed squashed = squash(clamp_mean(mean) + mr_exp(log_deviation) * noise);
+// kIsExact is density.is_exact, as a constant: loops over this then vectorise.
+template <bool kIsExact>
+MR_LOOP_FN SampledAction sample_action(const ActionDensity& density, float mean, float raw,
+                                       float noise) {
+  const float log_deviation = log_deviation_of(density, raw);
+  const float before = clamp_mean(density, mean) + mr_exp(log_deviation) * noise;
+  const Squashed squashed = squash(before);
+  const float log_complement =
+      kIsExact ? MR_LOG_FOUR - 2.0f * mr_abs(before) -
+                     2.0f * mr_log_of_normal(1.0f + squashed.shrink, 0.0f)
+               : mr_log_of_normal(squashed.complement + MR_SQUASH_EPSILON, 0.0f);
   SampledAction sampled;
   sampled.action = squashed.value;
-  sampled.density = -0.5f * noise * noise - log_deviation - MR_HALF_LOG_TWO_PI -
-                    mr_log_of_normal(squashed.complement + MR_SQUASH_EPSILON, 0.0f);
+  sampled.density = -0.5f * noise * noise - log_deviation - MR_HALF_LOG_TWO_PI - log_complement;
   return sampled;
 }
 
@@ -58,38 +66,37 @@ struct HeadGradient {
 };
 
 // alpha_share = alpha / rows.
-MR_LOOP_FN HeadGradient head_gradient(float mean, float raw, float noise, float action_gradient,
-                                      float alpha_share) {
+template <bool kIsExact>
+MR_LOOP_FN HeadGradient head_gradient(const ActionDensity& density, float mean, float raw,
+                                      float noise, float action_gradient, float alpha_share) {
   const Squashed squashed_raw = squash(raw);
-  const float deviation =
-      mr_exp(MR_LOG_DEVIATION_LOW + MR_LOG_DEVIATION_HALF_RANGE * (squashed_raw.value + 1.0f));
+  const float deviation = mr_exp(density.low + density.half_range * (squashed_raw.value + 1.0f));
   const float scaled_noise = deviation * noise;
-  const Squashed squashed = squash(clamp_mean(mean) + scaled_noise);
-  const float from_density =
-      2.0f * squashed.value * squashed.complement / (squashed.complement + MR_SQUASH_EPSILON);
+  const Squashed squashed = squash(clamp_mean(density, mean) + scaled_noise);
+  const float from_density = kIsExact ? 2.0f * squashed.value
+                                      : 2.0f * squashed.value * squashed.complement /
+                                            (squashed.complement + MR_SQUASH_EPSILON);
   const float inner = action_gradient * squashed.complement + alpha_share * from_density;
   HeadGradient gradient;
-  gradient.mean = mr_abs(mean) <= MR_MEAN_LIMIT ? inner : 0.0f;
+  gradient.mean = mr_abs(mean) <= density.mean_limit ? inner : 0.0f;
   gradient.raw =
-      (inner * scaled_noise - alpha_share) * MR_LOG_DEVIATION_HALF_RANGE * squashed_raw.complement;
+      (inner * scaled_noise - alpha_share) * density.half_range * squashed_raw.complement;
   gradient.deviation = deviation;
   return gradient;
 }
 
-#undef MR_MEAN_LIMIT
-#undef MR_LOG_DEVIATION_LOW
-#undef MR_LOG_DEVIATION_HALF_RANGE
 #undef MR_SQUASH_EPSILON
+#undef MR_LOG_FOUR
 #undef MR_HALF_LOG_TWO_PI
 
 // heads: mean (actions) | raw (actions), before `bias`. Returns the row's log pi, to all lanes.
-template <class Stored, class Team>
-MR_FN float sample_action_row(const Team& team, const float* heads, const float* bias,
-                              const float* noise, Stored* action, int actions) {
+template <bool kIsExact, class Stored, class Team>
+MR_FN float sample_action_row(const Team& team, const ActionDensity& how, const float* heads,
+                              const float* bias, const float* noise, Stored* action, int actions) {
   float density = 0.0f;
   for (int i = team.lane(); i < actions; i += team.size()) {
-    const SampledAction sampled =
-        sample_action(heads[i] + bias[i], heads[actions + i] + bias[actions + i], noise[i]);
+    const SampledAction sampled = sample_action<kIsExact>(
+        how, heads[i] + bias[i], heads[actions + i] + bias[actions + i], noise[i]);
     action[i] = static_cast<Stored>(sampled.action);
     density += sampled.density;
   }
@@ -105,15 +112,15 @@ MR_FN void draw_noise_row(const Team& team, RandomSource source, u32 first_norma
 }
 
 // Returns the sum of the row's deviations, to all lanes.
-template <class Stored, class Team>
-MR_FN float action_gradient_row(const Team& team, const float* heads, const float* bias,
-                                const float* noise, const float* action_gradient, float alpha_share,
-                                Stored* heads_gradient, int actions) {
+template <bool kIsExact, class Stored, class Team>
+MR_FN float action_gradient_row(const Team& team, const ActionDensity& density, const float* heads,
+                                const float* bias, const float* noise, const float* action_gradient,
+                                float alpha_share, Stored* heads_gradient, int actions) {
   float deviations = 0.0f;
   for (int i = team.lane(); i < actions; i += team.size()) {
     const HeadGradient gradient =
-        head_gradient(heads[i] + bias[i], heads[actions + i] + bias[actions + i], noise[i],
-                      action_gradient[i], alpha_share);
+        head_gradient<kIsExact>(density, heads[i] + bias[i], heads[actions + i] + bias[actions + i],
+                                noise[i], action_gradient[i], alpha_share);
     heads_gradient[i] = static_cast<Stored>(gradient.mean);
     heads_gradient[actions + i] = static_cast<Stored>(gradient.raw);
     deviations += gradient.deviation;

@@ -60,6 +60,7 @@ TermUse push() {
 TaskDefinition g1_motion_tracking() {
   TaskDefinition task = g1_walk_flat();
   task.name = "g1_motion_tracking";
+  task.algorithm = "flashsac";
   task.summary = "Unitree G1 follows a reference motion";
   task.sim.action_scale = 2.0;
   task.sim.body_names = tracked_bodies();

@@ -54,6 +54,8 @@ class UpdateStep {
   // Collects the tick's statistics, lets the curriculum see the ended episodes, and starts the done
   // environments anew. Returns how many those were.
   int reset(uint64_t tick, SimBackend& backend);
+  // Of every environment: not 0 where the last reset started it anew.
+  const uint8_t* reset_mask() const { return reset_mask_.data(); }
 
   // Velocity changes to apply before the next physics step; a reset clears its environment's.
   bool push_pending() const { return push_count_ > 0; }

@@ -15,17 +15,19 @@ constexpr int kRowsOfABlock = kThreads / kWarp;
 template <class Stored>
 struct Sample {
   int rows, actions, heads_stride;
+  ActionDensity density;
   const float *heads, *bias;
   int is_deterministic;
   RandomStream stream;
   u32 first_normal;
+  const u64* drawn_at;
   Stored* action;
   int action_stride;
   float* noise;
   float* log_probability;
 };
 
-template <class Stored>
+template <bool kIsExact, class Stored>
 __global__ void __launch_bounds__(kThreads)
     sample_actions(const Arguments* arguments, const Sample<Stored> sample) {
   const WarpTeam team;
@@ -34,13 +36,14 @@ __global__ void __launch_bounds__(kThreads)
   const u64 row = static_cast<u64>(r);
   float* noise = sample.noise + row * sample.actions;
   if (!sample.is_deterministic) {
+    const u64 tick = sample.drawn_at != nullptr ? sample.drawn_at[row] : arguments->tick;
     const RandomSource source =
-        random_source(arguments->seed, sample.stream, static_cast<u32>(r), arguments->tick);
+        random_source(arguments->seed, sample.stream, static_cast<u32>(r), tick);
     draw_noise_row(team, source, sample.first_normal, noise, sample.actions);
   }
-  const float log_probability =
-      sample_action_row(team, sample.heads + row * sample.heads_stride, sample.bias, noise,
-                        sample.action + row * sample.action_stride, sample.actions);
+  const float log_probability = sample_action_row<kIsExact>(
+      team, sample.density, sample.heads + row * sample.heads_stride, sample.bias, noise,
+      sample.action + row * sample.action_stride, sample.actions);
   if (team.leads() && sample.log_probability != nullptr) {
     sample.log_probability[row] = log_probability;
   }
@@ -49,11 +52,12 @@ __global__ void __launch_bounds__(kThreads)
 template <class Stored>
 struct Heads {
   int rows, actions, heads_stride, action_gradient_stride;
+  ActionDensity density;
   const float *heads, *bias, *noise, *action_gradient, *log_alpha;
   Stored* heads_gradient;
 };
 
-template <class Stored>
+template <bool kIsExact, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
     action_gradients(const Heads<Stored> heads, float* parts) {
   __shared__ float room[kPartWarps];
@@ -61,11 +65,11 @@ __global__ void __launch_bounds__(kPartThreads)
   float deviations = 0.0f;
   for (int r = first_row_of_warp(); r < heads.rows; r += kRowsBetween) {
     const u64 row = static_cast<u64>(r);
-    deviations +=
-        action_gradient_row(WarpTeam(), heads.heads + row * heads.heads_stride, heads.bias,
-                            heads.noise + row * heads.actions,
-                            heads.action_gradient + row * heads.action_gradient_stride, alpha_share,
-                            heads.heads_gradient + row * heads.heads_stride, heads.actions);
+    deviations += action_gradient_row<kIsExact>(
+        WarpTeam(), heads.density, heads.heads + row * heads.heads_stride, heads.bias,
+        heads.noise + row * heads.actions,
+        heads.action_gradient + row * heads.action_gradient_stride, alpha_share,
+        heads.heads_gradient + row * heads.heads_stride, heads.actions);
   }
   const float sum = block_sum(WarpTeam().leads() ? deviations : 0.0f, room);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
@@ -88,17 +92,21 @@ cudaError_t launch_op(const CudaFrame& frame, const SampleActionOp& op) {
     const Sample<Stored> sample = {op.rows,
                                    op.actions,
                                    op.heads_stride,
+                                   op.density,
                                    frame.floats(op.heads),
                                    frame.floats(op.bias),
                                    op.deterministic ? 1 : 0,
                                    op.stream,
                                    op.first_normal,
+                                   frame.counter(op.drawn_at),
                                    action,
                                    op.action_stride,
                                    frame.floats(op.noise),
                                    frame.floats(op.log_probability)};
-    return launch_kernel(frame.stream, blocks_for(op.rows, kRowsOfABlock), kThreads, 0,
-                         sample_actions<Stored>, frame.arguments, sample);
+    return launch_kernel(
+        frame.stream, blocks_for(op.rows, kRowsOfABlock), kThreads, 0,
+        op.density.is_exact ? sample_actions<true, Stored> : sample_actions<false, Stored>,
+        frame.arguments, sample);
   });
 }
 
@@ -109,14 +117,17 @@ cudaError_t launch_op(const CudaFrame& frame, const ActionGradientOp& op) {
                                  op.actions,
                                  op.heads_stride,
                                  op.action_gradient_stride,
+                                 op.density,
                                  frame.floats(op.heads),
                                  frame.floats(op.bias),
                                  frame.floats(op.noise),
                                  frame.floats(op.action_gradient),
                                  frame.floats(op.log_alpha),
                                  heads_gradient};
-    return launch_kernel(frame.stream, kParts, kPartThreads, 0, action_gradients<Stored>, heads,
-                         frame.scratch);
+    return launch_kernel(
+        frame.stream, kParts, kPartThreads, 0,
+        op.density.is_exact ? action_gradients<true, Stored> : action_gradients<false, Stored>,
+        heads, frame.scratch);
   });
   if (code != cudaSuccess) return code;
   return launch_kernel(frame.stream, 1, kParts, 0, mean_of_parts, frame.scratch,

@@ -254,9 +254,9 @@ cudaError_t CublasLt::multiply(cudaStream_t stream, const GemmOp& op, Precision 
   }
   const ProductPlan* plan = place->second.get();
   if (plan == nullptr) return cudaErrorNotSupported;
-  const float one = 1.0f, zero = 0.0f;
+  const float one = 1.0f, of_before = op.accumulates ? 1.0f : 0.0f;
   const int status = api_.multiply(handle_, plan->description, &one, b, plan->first, a,
-                                   plan->second, &zero, c, plan->result, c, plan->result,
+                                   plan->second, &of_before, c, plan->result, c, plan->result,
                                    &plan->choice.algorithm, workspace, kWorkspaceBytes, stream);
   if (is_refusal(status)) {
     place->second = nullptr;

@@ -21,18 +21,22 @@ struct Product {
   int m, n, k;
   const void *a, *b;  // floats, or both bf16
   void* c;
-  int is_c_bf16;
+  int is_c_bf16, accumulates;
   int a_stride, b_stride, c_stride;
   u64 a_distance, b_distance, c_distance;
   int pieces, k_of_a_piece;  // k_of_a_piece is a multiple of kTileK
   int is_a_aligned, is_b_aligned;
 
+  template <class Stored>
+  __device__ void put(Stored* place, float value) const {
+    *place = static_cast<Stored>(accumulates ? to_float(*place) + value : value);
+  }
   __device__ void put(int product, int row, int column, float value) const {
     const u64 at = product * c_distance + static_cast<u64>(row) * c_stride + column;
     if (is_c_bf16) {
-      static_cast<Bf16*>(c)[at] = static_cast<Bf16>(value);
+      put(static_cast<Bf16*>(c) + at, value);
     } else {
-      static_cast<float*>(c)[at] = value;
+      put(static_cast<float*>(c) + at, value);
     }
   }
 };
@@ -279,6 +283,7 @@ cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
   product.a_distance = op.a_distance;
   product.b_distance = op.b_distance;
   product.c_distance = op.c_distance;
+  product.accumulates = op.accumulates ? 1 : 0;
   product.pieces = split.pieces;
   product.k_of_a_piece = split.k_of_a_piece;
   switch (frame.precision) {

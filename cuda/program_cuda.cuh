@@ -67,6 +67,12 @@ cudaError_t launch_op(const CudaFrame& frame, const GradientNormOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const TemperatureOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const StatisticsOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const BatchNormForwardOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const BatchNormBackwardOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const RunningStatisticsOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const RmsNormForwardOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const RmsNormBackwardOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const NormaliseRowsOp& op);
 
 // What the ops with partial results need of scratch; the others need nothing.
 u64 scratch_floats(const GemmOp& op);
@@ -77,6 +83,9 @@ u64 scratch_floats(const CriticLossOp& op);
 u64 scratch_floats(const ActorLossOp& op);
 u64 scratch_floats(const GradientNormOp& op);
 u64 scratch_floats(const AdamWOp& op);
+u64 scratch_floats(const BatchNormForwardOp& op);
+u64 scratch_floats(const BatchNormBackwardOp& op);
+u64 scratch_floats(const RmsNormBackwardOp& op);
 template <class Other>
 u64 scratch_floats(const Other&) {
   return 0;

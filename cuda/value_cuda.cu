@@ -27,6 +27,24 @@ struct Projection {
   const float *log_probability, *log_alpha;
 };
 
+// What a row's target is made of, the same for all groups.
+struct Move {
+  float reward, discount;
+};
+
+__device__ Move move_of(const Arguments& arguments, const Projection& projection, float alpha,
+                        int r) {
+  const float* row =
+      arguments.rows + static_cast<u64>(r % projection.source_rows) * arguments.row_stride;
+  const float reward = row[projection.reward_column] * arguments.reward_scale;
+  float bootstrap = 1.0f - row[projection.done_column] + row[projection.truncated_column];
+  bootstrap = bootstrap < 0.0f ? 0.0f : bootstrap;
+  bootstrap = bootstrap > 1.0f ? 1.0f : bootstrap;
+  const float discount = projection.gamma * bootstrap;
+  // reward - reward is NaN for an infinite reward, which the clamp to the support would hide.
+  return {reward - discount * alpha * projection.log_probability[r] + (reward - reward), discount};
+}
+
 // This warp's share of the block's dynamic shared memory.
 __device__ u32* warp_memory(int words) {
   extern __shared__ u32 shared[];
@@ -43,21 +61,57 @@ __global__ void __launch_bounds__(kPartThreads)
   const float alpha = mr_exp(*projection.log_alpha);
   for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
     const int r = at / values.groups, group = at % values.groups;
-    const float* row =
-        arguments->rows + static_cast<u64>(r % projection.source_rows) * arguments->row_stride;
-    const float reward = row[projection.reward_column];
-    float bootstrap = 1.0f - row[projection.done_column] + row[projection.truncated_column];
-    bootstrap = bootstrap < 0.0f ? 0.0f : bootstrap;
-    bootstrap = bootstrap > 1.0f ? 1.0f : bootstrap;
-    const float discount = projection.gamma * bootstrap;
-    // reward - reward is NaN for an infinite reward, which the clamp to the support would hide.
-    const float moved =
-        reward - discount * alpha * projection.log_probability[r] + (reward - reward);
+    const Move move = move_of(*arguments, projection, alpha, r);
     const u64 first = static_cast<u64>(at) * values.stride;
     const Softmax<kOwn> softmax =
         softmax_row<kOwn>(team, values.logits + first, values.bias + group * values.stride, atoms);
-    project_row(team, values.support, softmax.probabilities, moved, discount, room,
+    project_row(team, values.support, softmax.probabilities, move.reward, move.discount, room,
                 values.out + first);
+  }
+}
+
+template <int kOwn>
+struct SmallestValue {
+  int group;
+  float value;
+  Softmax<kOwn> softmax;  // of that group
+};
+
+// Of a row's groups the one with the smallest expected value, the first of several.
+template <int kOwn, class Stored>
+__device__ SmallestValue<kOwn> smallest_of(const WarpTeam& team, const Values<Stored>& values,
+                                           int r) {
+  const int atoms = values.support.atoms;
+  SmallestValue<kOwn> smallest;
+  for (int group = 0; group < values.groups; ++group) {
+    const u64 first = (static_cast<u64>(r) * values.groups + group) * values.stride;
+    const Softmax<kOwn> softmax =
+        softmax_row<kOwn>(team, values.logits + first, values.bias + group * values.stride, atoms);
+    const float value = expected_value_row(team, values.support, softmax.probabilities);
+    if (group == 0 || value < smallest.value) smallest = {group, value, softmax};
+  }
+  return smallest;
+}
+
+// A warp computes all groups of a row.
+template <int kOwn>
+__global__ void __launch_bounds__(kPartThreads)
+    project_smallest(const Arguments* arguments, const Values<float> values,
+                     const Projection projection) {
+  const WarpTeam team;
+  const int atoms = values.support.atoms;
+  u32* room = warp_memory(projection_room(atoms));
+  const float alpha = mr_exp(*projection.log_alpha);
+  for (int r = first_row_of_warp(); r < values.rows; r += kRowsBetween) {
+    const Move move = move_of(*arguments, projection, alpha, r);
+    const SmallestValue<kOwn> smallest = smallest_of<kOwn>(team, values, r);
+    float* const out = values.out + static_cast<u64>(r) * values.groups * values.stride;
+    project_row(team, values.support, smallest.softmax.probabilities, move.reward, move.discount,
+                room, out);
+    team.sync();
+    for (int i = team.lane(); i < atoms; i += kWarp) {
+      for (int group = 1; group < values.groups; ++group) out[group * values.stride + i] = out[i];
+    }
   }
 }
 
@@ -83,12 +137,11 @@ __global__ void __launch_bounds__(kParts)
 // parts: kParts each of loss, value sum, value maximum, negated value minimum.
 template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
-    critic_losses(const Values<Stored> values, const float* target, float* parts) {
+    critic_losses(const Values<Stored> values, const float* target, float share, float* parts) {
   __shared__ float room[kPartWarps];
   __shared__ float extremes[2][kPartWarps];
   const WarpTeam team;
   const int atoms = values.support.atoms;
-  const float share = 1.0f / static_cast<float>(values.rows);
   float loss = 0.0f, value_sum = 0.0f;
   float top = values.support.v_min, bottom = -values.support.v_max;
   for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
@@ -165,6 +218,38 @@ __global__ void __launch_bounds__(kPartThreads)
   }
 }
 
+// The same of the smallest value alone; a warp computes all groups of a row.
+template <int kOwn, class Stored>
+__global__ void __launch_bounds__(kPartThreads)
+    smallest_actor_losses(const Values<Stored> values, const float* log_probability, float* parts) {
+  __shared__ float room[kPartWarps];
+  const WarpTeam team;
+  const int atoms = values.support.atoms;
+  const float share = 1.0f / static_cast<float>(values.rows);
+  float value_sum = 0.0f, log_probability_sum = 0.0f;
+  for (int r = first_row_of_warp(); r < values.rows; r += kRowsBetween) {
+    const SmallestValue<kOwn> smallest = smallest_of<kOwn>(team, values, r);
+    for (int group = 0; group < values.groups; ++group) {
+      Stored* const out =
+          values.out + (static_cast<u64>(r) * values.groups + group) * values.stride;
+      if (group == smallest.group) {
+        value_gradient_row(team, values.support, smallest.softmax.probabilities, smallest.value,
+                           share, out);
+      } else {
+        for (int i = team.lane(); i < atoms; i += kWarp) out[i] = Stored(0.0f);
+      }
+    }
+    value_sum += smallest.value;
+    log_probability_sum += log_probability[r];
+  }
+  const float block_values = block_sum(team.leads() ? value_sum : 0.0f, room);
+  __syncthreads();
+  const float block_logs = block_sum(team.leads() ? log_probability_sum : 0.0f, room);
+  if (threadIdx.x != 0) return;
+  parts[blockIdx.x] = block_values;
+  parts[kParts + blockIdx.x] = block_logs;
+}
+
 template <class AnyOp, class Stored>
 Values<Stored> values_of(const CudaFrame& frame, const AnyOp& op, Stored* out) {
   return {op.rows,
@@ -202,26 +287,29 @@ cudaError_t launch_op(const CudaFrame& frame, const ProjectTargetOp& op) {
   const size_t shared_bytes =
       static_cast<size_t>(kPartWarps * projection_room(op.support.atoms)) * sizeof(u32);
   return launch_for(op.support, [&](auto own) {
+    constexpr int kOwn = decltype(own)::value;
     return launch_kernel(frame.stream, kParts, kPartThreads, shared_bytes,
-                         project_targets<decltype(own)::value>, frame.arguments,
-                         values_of(frame, op, frame.floats(op.target)), projection);
+                         op.takes_smallest ? project_smallest<kOwn> : project_targets<kOwn>,
+                         frame.arguments, values_of(frame, op, frame.floats(op.target)),
+                         projection);
   });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op) {
+  const float share = 1.0f / static_cast<float>(op.rows);
+  const float loss_share = op.is_mean_over_groups ? share / static_cast<float>(op.groups) : share;
   const cudaError_t code = launch_for(op.support, [&](auto own) {
     return with_stored(frame, op.logits_gradient, [&](auto* gradient) {
       using Stored = std::remove_pointer_t<decltype(gradient)>;
-      return launch_kernel(frame.stream, kParts, kPartThreads, 0,
-                           critic_losses<decltype(own)::value, Stored>,
-                           values_of(frame, op, gradient), frame.floats(op.target), frame.scratch);
+      return launch_kernel(
+          frame.stream, kParts, kPartThreads, 0, critic_losses<decltype(own)::value, Stored>,
+          values_of(frame, op, gradient), frame.floats(op.target), loss_share, frame.scratch);
     });
   });
   if (code != cudaSuccess) return code;
-  const float share = 1.0f / static_cast<float>(op.rows);
   const CriticScalars scalars = {frame.floats(op.loss), frame.floats(op.value_mean),
                                  frame.floats(op.value_max), frame.floats(op.value_min)};
-  return launch_kernel(frame.stream, 1, kParts, 0, finish_critic_loss, frame.scratch, share,
+  return launch_kernel(frame.stream, 1, kParts, 0, finish_critic_loss, frame.scratch, loss_share,
                        share / static_cast<float>(op.groups), scalars);
 }
 
@@ -229,8 +317,10 @@ cudaError_t launch_op(const CudaFrame& frame, const ActorLossOp& op) {
   const cudaError_t code = launch_for(op.support, [&](auto own) {
     return with_stored(frame, op.logits_gradient, [&](auto* gradient) {
       using Stored = std::remove_pointer_t<decltype(gradient)>;
+      constexpr int kOwn = decltype(own)::value;
       return launch_kernel(
-          frame.stream, kParts, kPartThreads, 0, actor_losses<decltype(own)::value, Stored>,
+          frame.stream, kParts, kPartThreads, 0,
+          op.takes_smallest ? smallest_actor_losses<kOwn, Stored> : actor_losses<kOwn, Stored>,
           values_of(frame, op, gradient), frame.floats(op.log_probability), frame.scratch);
     });
   });
@@ -239,7 +329,7 @@ cudaError_t launch_op(const CudaFrame& frame, const ActorLossOp& op) {
   const ActorScalars scalars = {frame.floats(op.log_alpha), frame.floats(op.loss),
                                 frame.floats(op.entropy)};
   return launch_kernel(frame.stream, 1, kParts, 0, finish_actor_loss, frame.scratch, share,
-                       share / static_cast<float>(op.groups), scalars);
+                       op.takes_smallest ? share : share / static_cast<float>(op.groups), scalars);
 }
 
 }  // namespace millrace

@@ -28,6 +28,8 @@ inline LearnerSpec small_spec() {
   spec.beta1 = 0.9f;
   spec.beta2 = 0.95f;
   spec.alpha_init = 0.01f;
+  spec.lr_final_share = 1.0f;
+  spec.noise_repeat_max = 1;
   spec.threads = 1;
   return spec;
 }
@@ -79,7 +81,7 @@ inline bool is_network_tensor(const std::string& name) {
          name.rfind("target/", 0) == 0;
 }
 
-// Moves every network parameter off its initial value; gains stay near one.
+// Moves every network parameter off its initial value; gains and variances stay near one.
 inline void randomise_networks(Learner& learner, uint64_t seed) {
   u32 number = 0;
   for (auto& [name, tensor] : tensors_of(learner)) {
@@ -88,9 +90,11 @@ inline void randomise_networks(Learner& learner, uint64_t seed) {
     const RandomSource source = random_source(seed, kStreamReset, ++number, 0);
     const bool is_gain = name.find("norm/weight") != std::string::npos;
     const bool is_weight = tensor.shape.size() == 2;
+    const bool is_variance = name.substr(name.size() - 4) == "/var";
     const float scale = is_weight ? 1.0f / mr_sqrt(static_cast<float>(tensor.shape[1])) : 0.3f;
     for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = (is_gain ? 1.0f : 0.0f) + scale * random_normal(source, static_cast<u32>(i));
+      const float drawn = scale * random_normal(source, static_cast<u32>(i));
+      values[i] = is_variance ? mr_exp(drawn) : (is_gain ? 1.0f : 0.0f) + drawn;
     }
     tensor.write(0, values.data(), tensor.bytes());
   }

@@ -6,14 +6,12 @@
 #include <cstring>
 #include <limits>
 
-#include "each_backend.h"
-#include "fastsac_fixture.h"
-#include "graph_backends.h"
+#include "device_learner.h"
 
 namespace millrace {
 namespace {
 
-constexpr uint64_t kSeed = 77;
+constexpr uint64_t kSeed = kDeviceSeed;
 
 // Widths of no whole number of warps or tiles, and the walking task's vectors.
 LearnerSpec medium_spec() {
@@ -27,57 +25,6 @@ LearnerSpec medium_spec() {
 }
 
 RowLayout medium_layout() { return {98, 29, 101}; }
-
-// A learner on a backend and the memory that its rows lie in.
-struct DeviceLearner {
-  DeviceLearner(const std::string& name, const LearnerSpec& spec, const RowLayout& layout,
-                const RowMirror& mirror = {}, Precision precision = Precision::kFp32)
-      : backend(graph_backend_api(name)),
-        stream(backend),
-        transfer(backend),
-        width(layout.width()),
-        rows(backend, Memory::Kind::kDevice,
-             static_cast<uint64_t>(spec.gathered_rows() * width) * sizeof(float)),
-        learner(spec, layout, mirror, kSeed, backend, stream, precision) {}
-
-  void update(const std::vector<float>& batch, uint64_t index) {
-    settle();  // the last update reads the rows
-    transfer.write(rows.floats(), batch);
-    learner.update(rows.floats(), width, index);
-  }
-  void settle() { learner.policy_parameters(); }
-  std::map<std::string, std::vector<float>> tensors() {
-    learner.fetch_state();
-    std::map<std::string, std::vector<float>> all;
-    for (const auto& [name, tensor] : tensors_of(learner)) {
-      if (tensor.dtype == DType::kF32) all[name] = floats_of(tensor);
-    }
-    return all;
-  }
-
-  Backend backend;
-  Stream stream;
-  Transfer transfer;
-  const int width;
-  Memory rows;
-  LearnerFastSac learner;
-};
-
-// The same state in both; networks off their initial values.
-void make_equal(LearnerFastSac& host, DeviceLearner& device) {
-  randomise_networks(host, 5);
-  randomise_networks(device.learner, 5);
-  device.learner.state_restored();
-}
-
-double relative_distance(const std::vector<float>& a, const std::vector<float>& b) {
-  double squares = 0, length = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    squares += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
-    length += double{b[i]} * b[i];
-  }
-  return squares == 0 ? 0 : std::sqrt(squares / length);
-}
 
 // Named views of the gradients that the host's memory holds.
 std::map<std::string, std::vector<float>> gradients_of(const LearnerFastSac& learner) {
@@ -104,7 +51,7 @@ TEST_P(LearnerDeviceTest, EveryGradientOfOneUpdateIsTheHosts) {
     const RowLayout layout = has_extras ? small_layout() : medium_layout();
     const RowMirror mirror = has_extras ? small_mirror() : RowMirror{};
     LearnerFastSac host(spec, layout, mirror, kSeed);
-    DeviceLearner device(GetParam(), spec, layout, mirror);
+    DeviceLearner<LearnerFastSac> device(GetParam(), spec, layout, mirror);
     make_equal(host, device);
     const std::vector<float> rows = random_rows(layout, spec.gathered_rows(), 9);
     const auto count = static_cast<uint64_t>(spec.gathered_rows());
@@ -125,7 +72,7 @@ TEST_P(LearnerDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
   const LearnerSpec spec = medium_spec();
   const RowLayout layout = medium_layout();
   LearnerFastSac host(spec, layout, {}, kSeed);
-  DeviceLearner device(GetParam(), spec, layout);
+  DeviceLearner<LearnerFastSac> device(GetParam(), spec, layout);
   for (uint64_t i = 0; i < 100; ++i) {
     const std::vector<float> rows = random_rows(layout, spec.batch, 100 + i);
     host.update(rows.data(), layout.width(), i);
@@ -154,7 +101,7 @@ TEST_P(LearnerDeviceTest, ReducedPrecisionsFollowTheHostsGradient) {
     const LearnerSpec spec = medium_spec();
     const RowLayout layout = medium_layout();
     LearnerFastSac host(spec, layout, {}, kSeed);
-    DeviceLearner device(GetParam(), spec, layout, {}, precision);
+    DeviceLearner<LearnerFastSac> device(GetParam(), spec, layout, {}, precision);
     make_equal(host, device);
     const std::vector<float> rows = random_rows(layout, spec.batch, 9);
     host.update(rows.data(), layout.width(), 0);
@@ -178,7 +125,7 @@ TEST_P(LearnerDeviceTest, SideBySideHasTheBitsOfOneByOne) {
     if ((graph_backend_api(GetParam()).precisions & precision_bit(precision)) == 0) continue;
     std::vector<std::vector<float>> parameters;
     for (const Order order : {Order::kOneByOne, Order::kSideBySide}) {
-      DeviceLearner device(GetParam(), spec, layout, {}, precision);
+      DeviceLearner<LearnerFastSac> device(GetParam(), spec, layout, {}, precision);
       const std::vector<float> batch = random_rows(layout, spec.batch, 4);
       device.transfer.write(device.rows.floats(), batch);
       const FastSacPrograms& programs = device.learner.programs();
@@ -208,83 +155,29 @@ TEST_P(LearnerDeviceTest, SideBySideHasTheBitsOfOneByOne) {
   }
 }
 
-// Everything that an argument block can vary, at one step.
-Arguments varied(uint64_t step, const float* rows, int width) {
-  Arguments arguments{};
-  arguments.rows = rows;
-  arguments.row_stride = static_cast<u64>(width);
-  arguments.seed = 3 + step / 5;
-  arguments.tick = 1000 + step;
-  const float phase = 1.0f + 0.1f * static_cast<float>(step);
-  arguments.actor_learning_rate = 1e-3f * phase;
-  arguments.critic_learning_rate = 2e-3f / phase;
-  arguments.alpha_learning_rate = 3e-3f * phase;
-  arguments.target_rate = 0.05f * phase;
-  return arguments;
+// With this file's settings.
+std::map<std::string, std::vector<float>> trained_of(const std::string& backend, bool as_graph,
+                                                     Freeze freeze) {
+  return trained<LearnerFastSac>(medium_spec(), medium_layout(), backend, as_graph, freeze);
 }
-
-// Parameters after some steps whose arguments vary, but for what `freeze` puts back.
-using Freeze = void (*)(Arguments& arguments, const Arguments& first);
-std::map<std::string, std::vector<float>> trained(const std::string& backend, bool as_graph,
-                                                  Freeze freeze) {
-  constexpr uint64_t kSteps = 12;
-  const LearnerSpec spec = medium_spec();
-  const RowLayout layout = medium_layout();
-  DeviceLearner device(backend, spec, layout);
-  const std::vector<float> batch = random_rows(layout, spec.batch, 4);
-  device.transfer.write(device.rows.floats(), batch);
-  std::unique_ptr<Graph> graph;
-  if (as_graph) {
-    graph = std::make_unique<Graph>(device.backend, device.stream,
-                                    [&] { device.learner.submit(true); });
-  }
-  const Arguments first = varied(0, device.rows.floats(), device.width);
-  for (uint64_t step = 0; step < kSteps; ++step) {
-    Arguments arguments = varied(step, device.rows.floats(), device.width);
-    freeze(arguments, first);
-    device.learner.device()->set_arguments(arguments);
-    if (as_graph) {
-      device.stream.launch(*graph);
-    } else {
-      device.learner.submit(true);
-    }
-  }
-  return device.tensors();
-}
-
-void freeze_nothing(Arguments&, const Arguments&) {}
 
 class LearnerGraphTest : public testing::TestWithParam<std::string> {};
 
 MR_ON_EACH_GRAPH_BACKEND(LearnerGraphTest);
 
 TEST_P(LearnerGraphTest, AGraphReplaysTheBitsOfEagerRunsWithEveryArgumentVarying) {
-  const auto eager = trained(GetParam(), false, freeze_nothing);
-  EXPECT_EQ(trained(GetParam(), true, freeze_nothing), eager);
-  EXPECT_EQ(trained(GetParam(), false, freeze_nothing), eager) << "a run repeats itself";
+  const auto eager = trained_of(GetParam(), false, freeze_nothing);
+  EXPECT_EQ(trained_of(GetParam(), true, freeze_nothing), eager);
+  EXPECT_EQ(trained_of(GetParam(), false, freeze_nothing), eager) << "a run repeats itself";
 }
 
 // So the test above sees a graph that holds on to any of them.
 TEST_P(LearnerDeviceTest, EveryArgumentMatters) {
   const bool as_graph = graph_backend_api(GetParam()).has_graphs != 0;
-  const auto expected = trained(GetParam(), as_graph, freeze_nothing);
-  const std::vector<Freeze> freezes = {
-      [](Arguments& arguments, const Arguments& first) { arguments.seed = first.seed; },
-      [](Arguments& arguments, const Arguments& first) { arguments.tick = first.tick; },
-      [](Arguments& arguments, const Arguments& first) {
-        arguments.actor_learning_rate = first.actor_learning_rate;
-      },
-      [](Arguments& arguments, const Arguments& first) {
-        arguments.critic_learning_rate = first.critic_learning_rate;
-      },
-      [](Arguments& arguments, const Arguments& first) {
-        arguments.alpha_learning_rate = first.alpha_learning_rate;
-      },
-      [](Arguments& arguments, const Arguments& first) {
-        arguments.target_rate = first.target_rate;
-      }};
-  for (size_t i = 0; i < freezes.size(); ++i) {
-    EXPECT_NE(trained(GetParam(), as_graph, freezes[i]), expected) << "argument " << i;
+  const auto expected = trained_of(GetParam(), as_graph, freeze_nothing);
+  const std::vector<Freeze> all = freezes();
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_NE(trained_of(GetParam(), as_graph, all[i]), expected) << "argument " << i;
   }
 }
 
@@ -293,7 +186,7 @@ TEST_P(LearnerDeviceTest, AnUpdateThatIsNotFiniteChangesNothingAndIsCounted) {
   const RowLayout layout = medium_layout();
   for (const float poison :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    DeviceLearner device(GetParam(), spec, layout);
+    DeviceLearner<LearnerFastSac> device(GetParam(), spec, layout);
     std::vector<float> rows = random_rows(layout, spec.batch, 1);
     device.update(rows, 0);
     device.learner.take_statistics();
@@ -317,8 +210,8 @@ TEST_P(LearnerDeviceTest, ResumesBitForBitFromItsTensors) {
   spec.observation_normalizer = true;
   spec.policy_frequency = 2;
   const RowLayout layout = small_layout();
-  DeviceLearner whole(GetParam(), spec, layout), resumed(GetParam(), spec, layout);
-  const auto run = [&](DeviceLearner& device, uint64_t from, uint64_t to) {
+  DeviceLearner<LearnerFastSac> whole(GetParam(), spec, layout), resumed(GetParam(), spec, layout);
+  const auto run = [&](DeviceLearner<LearnerFastSac>& device, uint64_t from, uint64_t to) {
     for (uint64_t i = from; i < to; ++i) {
       const std::vector<float> rows = random_rows(layout, spec.batch, 100 + i);
       device.learner.normalise_from(rows.data(), static_cast<uint64_t>(spec.batch), layout.width());
@@ -342,7 +235,7 @@ TEST_P(LearnerDeviceTest, ResumesBitForBitFromItsTensors) {
 TEST_P(LearnerDeviceTest, TheHostKeepsTheStateAlone) {
   const LearnerSpec spec = medium_spec();
   const RowLayout layout = medium_layout();
-  DeviceLearner device(GetParam(), spec, layout);
+  DeviceLearner<LearnerFastSac> device(GetParam(), spec, layout);
   EXPECT_LT(device.learner.bytes(), LearnerFastSac::bytes_needed(spec, layout));
   EXPECT_EQ(device.learner.device()->bytes(),
             LearnerFastSac::device_bytes_needed(spec, layout, graph_backend_api(GetParam()),

@@ -7,18 +7,34 @@ namespace millrace {
 namespace {
 
 nlohmann::json good() {
-  return {{"batch", 512},          {"updates_per_tick", 3},
-          {"learning_starts", 10}, {"policy_frequency", 2},
-          {"gamma", 0.97},         {"tau", 0.125},
-          {"actor_hidden", 128},   {"critic_hidden", 256},
-          {"atoms", 101},          {"v_min", -20},
-          {"v_max", 20},           {"actor_lr", 3e-4},
-          {"critic_lr", 3e-4},     {"alpha_lr", 3e-4},
-          {"weight_decay", 0.001}, {"beta1", 0.9},
-          {"beta2", 0.95},         {"alpha_init", 0.001},
-          {"max_grad_norm", 0},    {"target_entropy_ratio", 0},
-          {"symmetry", true},      {"threads", 1},
-          {"place", "auto"},       {"observation_normalizer", false}};
+  return {{"batch", 512},
+          {"updates_per_tick", 3},
+          {"learning_starts", 10},
+          {"policy_frequency", 2},
+          {"gamma", 0.97},
+          {"tau", 0.125},
+          {"actor_hidden", 128},
+          {"critic_hidden", 256},
+          {"atoms", 101},
+          {"v_min", -20},
+          {"v_max", 20},
+          {"actor_lr", 3e-4},
+          {"critic_lr", 3e-4},
+          {"alpha_lr", 3e-4},
+          {"lr_decay_steps", 0},
+          {"lr_final_share", 1.0},
+          {"reward_scaling", "off"},
+          {"noise_repeat_max", 1},
+          {"weight_decay", 0.001},
+          {"beta1", 0.9},
+          {"beta2", 0.95},
+          {"alpha_init", 0.001},
+          {"max_grad_norm", 0},
+          {"target_entropy_ratio", 0},
+          {"symmetry", true},
+          {"threads", 1},
+          {"place", "auto"},
+          {"observation_normalizer", false}};
 }
 
 std::string refusal(const char* key, nlohmann::json value) {

@@ -72,8 +72,10 @@ TEST(RunPlan, RefusalsNameTheKeyTheValueAndWhatIsAllowed) {
             "device: 'gpu' is not one of auto, cpu, cuda, metal");
   EXPECT_EQ(refusal(cartpole_config({{"graph", true}})),
             "graph: 'true' is not one of off, auto, on");
-  EXPECT_EQ(refusal(cartpole_config({{"algo", "flashsac"}})),
-            "algo: 'flashsac' is not one of fastsac");
+  EXPECT_EQ(refusal(cartpole_config({{"algo", "ppo"}})),
+            "algo: 'ppo' is not one of fastsac, flashsac");
+  EXPECT_EQ(refusal(cartpole_config({{"learner", {{"reward_scaling", "on"}}}})),
+            "learner.reward_scaling: must be one of episode, flashsac, off, got \"on\"");
   EXPECT_EQ(refusal(cartpole_config({{"env", {{"num_envs", 0}}}})),
             "env.num_envs: 0 is not between 1 and 1048576");
   EXPECT_EQ(refusal(cartpole_config({{"env", {{"num_envs", 4.5}}}})),

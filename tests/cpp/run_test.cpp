@@ -90,6 +90,16 @@ TEST(Run, TheNumberOfWorkersChangesNothing) {
 
 // ---- resuming ----
 
+// With everything that FlashSAC's settings keep from tick to tick.
+json flashsac(json config) {
+  config["algo"] = "flashsac";
+  config["learner"].update({{"reward_scaling", "episode"},
+                            {"noise_repeat_max", 16},
+                            {"lr_decay_steps", 30},
+                            {"lr_final_share", 0.5}});
+  return config;
+}
+
 struct ResumeCase {
   std::string name;
   json config;
@@ -133,6 +143,8 @@ INSTANTIATE_TEST_SUITE_P(
                                     {"replay", {{"capacity_rows", 512}}}}),
                    10},
         ResumeCase{"G1Symmetric", g1_config(), 80},
+        ResumeCase{"FlashSac", flashsac(cartpole_config()), 20},
+        ResumeCase{"G1FlashSac", flashsac(g1_config()), 80},
         ResumeCase{"G1NormalisedAndWrapped",
                    g1_config({{"learner", {{"observation_normalizer", true}}},
                               {"replay", {{"capacity_rows", 60}}}}),

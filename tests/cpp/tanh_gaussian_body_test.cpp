@@ -24,7 +24,7 @@ TEST(TanhGaussianBody, NoiseHasTheBitsOfTheCpus) {
   constexpr u32 kFirst = 29;
   const RandomSource source = random_source(5, kStreamLearnerNoise, 0, uint64_t{1} << 40);
   std::vector<float> expected(3 * kActions), found(expected);
-  fill_normals(source, kFirst, 3, kActions, expected.data());
+  fill_normals(source, nullptr, kFirst, 3, kActions, expected.data());
   run_team(4, [&](const LaneTeam& team) {
     for (u32 r = 0; r < 3; ++r) {
       RandomSource of_row = source;
@@ -50,6 +50,7 @@ TEST(TanhGaussianBody, ActionsAndTheirGradientsAreTheCpus) {
   sample.action = workspace.add_floats("action", kActions);
   sample.log_probability = workspace.add_floats("log_probability", 1);
   ActionGradientOp gradient{};
+  gradient.action_gradient_stride = kActions;
   gradient.rows = 1;
   gradient.actions = gradient.action_gradient_stride = kActions;
   gradient.heads_stride = 2 * kActions;
@@ -73,10 +74,11 @@ TEST(TanhGaussianBody, ActionsAndTheirGradientsAreTheCpus) {
     std::vector<float> action(kActions), heads_gradient(2 * kActions);
     float log_probability = 0, deviations = 0;
     run_team(lanes, [&](const LaneTeam& team) {
-      const float log =
-          sample_action_row(team, heads.data(), bias.data(), noise.data(), action.data(), kActions);
-      const float sum = action_gradient_row(team, heads.data(), bias.data(), noise.data(),
-                                            above.data(), 1.0f, heads_gradient.data(), kActions);
+      const float log = sample_action_row<false>(team, kFastSacDensity, heads.data(), bias.data(),
+                                                 noise.data(), action.data(), kActions);
+      const float sum =
+          action_gradient_row<false>(team, kFastSacDensity, heads.data(), bias.data(), noise.data(),
+                                     above.data(), 1.0f, heads_gradient.data(), kActions);
       if (team.leads()) {
         log_probability = log;
         deviations = sum;

@@ -15,7 +15,7 @@ TEST(FillNormals, AreRandomNormalsBitForBit) {
       for (const u32 first : {0u, 1u, 29u}) {
         const RandomSource source = random_source(99, kStreamLearnerNoise, 3, 0x123456789Aull);
         std::vector<float> normals(rows * columns);
-        fill_normals(source, first, rows, columns, normals.data());
+        fill_normals(source, nullptr, first, rows, columns, normals.data());
         for (int r = 0; r < rows; ++r) {
           const RandomSource row = random_source(99, kStreamLearnerNoise, 3 + r, 0x123456789Aull);
           for (int i = 0; i < columns; ++i) {

@@ -11,8 +11,8 @@ final class ConfigOptions {
   @Parameters(
       paramLabel = "CONFIG",
       description =
-          "A built-in configuration (cartpole_swingup, g1_walk_flat, g1_motion_tracking_sac) or a"
-              + " YAML file.")
+          "A YAML file or a built-in configuration: cartpole_swingup, g1_walk_flat, the same with"
+              + " _flashsac, g1_motion_tracking or g1_motion_tracking_sac.")
   private String config;
 
   @Option(

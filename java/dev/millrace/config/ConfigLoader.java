@@ -26,7 +26,13 @@ import java.util.function.Supplier;
 public final class ConfigLoader {
   /** Built-in configurations, by name. */
   public static final List<String> BUILT_IN =
-      List.of("cartpole_swingup", "g1_walk_flat", "g1_motion_tracking_sac");
+      List.of(
+          "cartpole_swingup",
+          "cartpole_swingup_flashsac",
+          "g1_walk_flat",
+          "g1_walk_flat_flashsac",
+          "g1_motion_tracking",
+          "g1_motion_tracking_sac");
 
   private static final String PROFILES = "profiles";
 

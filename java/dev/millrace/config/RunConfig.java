@@ -131,6 +131,13 @@ public record RunConfig(
       @Range(min = 0, max = 1024) int ingressDepth,
       boolean save) {}
 
+  /** What rewards are divided by: nothing, or a running measure of returns. */
+  public enum RewardScaling {
+    OFF,
+    EPISODE,
+    FLASHSAC
+  }
+
   /** The algorithm's own settings. */
   public record Learner(
       Where place,
@@ -148,6 +155,8 @@ public record RunConfig(
       @Range(min = 0) double actorLr,
       @Range(min = 0) double criticLr,
       @Range(min = 0) double alphaLr,
+      @Range(min = 0) int lrDecaySteps,
+      @Range(min = 0, max = 1) double lrFinalShare,
       @Range(min = 0) double weightDecay,
       @Range(min = 0, max = 1) double beta1,
       @Range(min = 0, max = 1) double beta2,
@@ -156,6 +165,8 @@ public record RunConfig(
       @Range(min = 0) double maxGradNorm,
       boolean symmetry,
       boolean observationNormalizer,
+      RewardScaling rewardScaling,
+      @Range(min = 1, max = 1024) int noiseRepeatMax,
       @Range(min = 1, max = 1024) int threads) {}
 
   /** What is written while the run goes on. */

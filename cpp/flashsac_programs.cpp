@@ -1,0 +1,208 @@
+#include "flashsac_programs.h"
+
+#include <cstring>
+
+namespace millrace {
+namespace {
+
+// Environments of the initial-weights stream: tensors of the actor, then of the critics.
+constexpr u32 kActorTensors = 0;
+constexpr u32 kCriticTensors = 1024;
+
+}  // namespace
+
+FlashSacPrograms::FlashSacPrograms(const LearnerSpec& given, const RowLayout& rows)
+    : SacPrograms(given, rows),
+      actor(policy_shape.network()),
+      critic({rows.critic_dim + rows.action_dim, given.critic_hidden, given.atoms, kCritics}) {
+  MR_CHECK(spec.algorithm == Algorithm::kFlashSac, "these are the programs of another algorithm");
+  add_state(actor.parameter_count(), actor.span(), critic.parameter_count(), critic.span());
+  add_buffers();
+  record_critic();
+  record_actor();
+}
+
+void FlashSacPrograms::initialise(u64 seed) {
+  float* online = workspace.floats(critic_state.parameters);
+  actor.initialise(workspace.floats(actor_state.parameters), seed, kActorTensors);
+  critic.initialise(online, seed, kCriticTensors);
+  std::memcpy(workspace.floats(target), online, critic.span() * sizeof(float));
+}
+
+void FlashSacPrograms::add_buffers() {
+  const uint64_t rows = all_rows(), half = spec.batch;
+  const uint64_t actions = layout.action_dim;
+  const uint64_t values = static_cast<uint64_t>(kCritics) * spec.atoms;
+  const auto add = [this](const char* name, uint64_t count) {
+    return workspace.add_transient(name, count);
+  };
+  buffers_.observation = add("batch/observation", rows * layout.observation_dim);
+  buffers_.critic_input = add("batch/critic", rows * critic_width());
+  buffers_.action_heads = add("action/heads", rows * 2 * actions);
+  buffers_.action_heads_gradient = add("action/heads_gradient", half * 2 * actions);
+  buffers_.noise = add("action/noise", half * actions);
+  buffers_.log_probability = add("action/log_probability", half);
+  buffers_.input_gradient = add("action/gradient", half * critic_width());
+  buffers_.logits = add("value/logits", rows * values);
+  buffers_.target_distribution = add("value/target", half * values);
+  buffers_.logits_gradient = add("value/gradient", half * values);
+  buffers_.actor_statistics = add("actor/batch_statistics", 2 * actor.statistics_count());
+  buffers_.critic_statistics = add("critic/batch_statistics", 2 * critic.statistics_count());
+  buffers_.target_statistics = add("target/batch_statistics", 2 * critic.statistics_count());
+  buffers_.actor = actor.add_activations(workspace, "actor", all_rows(), true);
+  buffers_.critic = critic.add_activations(workspace, "critic", all_rows(), true);
+}
+
+SampleActionOp FlashSacPrograms::sample(Operand heads, u32 first_normal,
+                                        Operand critic_input) const {
+  SampleActionOp op{};
+  op.rows = spec.batch;
+  op.actions = layout.action_dim;
+  op.heads_stride = 2 * layout.action_dim;
+  op.heads = heads;
+  op.bias = actor_state.parameters + actor.head_bias();
+  op.density = kFlashSacDensity;
+  op.stream = kStreamLearnerNoise;
+  op.first_normal = first_normal;
+  op.action = critic_input + layout.critic_dim;
+  op.action_stride = critic_width();
+  op.log_probability = buffers_.log_probability;
+  op.noise = buffers_.noise;
+  return op;
+}
+
+void FlashSacPrograms::record_step(Program& program, const Trained& trained,
+                                   const FlashSacNetwork& network, LearningRate rate,
+                                   Operand moving_target) {
+  program.record(step_of(trained, rate));
+  NormaliseRowsOp rows{};
+  rows.blocks = network.row_blocks();
+  rows.parameters = trained.parameters;
+  rows.finite = finite;
+  rows.target = moving_target;
+  program.record(rows);
+}
+
+void FlashSacPrograms::record_critic() {
+  critic_program = std::make_unique<Program>("flashsac/critic", workspace);
+  Program& program = *critic_program;
+  const LearnerStatistics& scalars = *critic_statistics;
+  const Operand next_observation = buffers_.observation + second_half(layout.observation_dim);
+  const Operand next_critic_input = buffers_.critic_input + second_half(critic_width());
+
+  program.record(unpack_observation(layout.next_observation(), next_observation));
+  program.record(unpack_critic(layout.critic(), buffers_.critic_input));
+  program.record(unpack_action(buffers_.critic_input));
+  program.record(unpack_critic(layout.next_critic(), next_critic_input));
+  actor.record_forward(program, {actor_state.parameters, Operand{}}, spec.batch, next_observation,
+                       layout.observation_dim, buffers_.actor, buffers_.action_heads);
+  program.record(sample(buffers_.action_heads, 0, next_critic_input));
+  record_targets(program);
+  record_critic_loss(program);
+  record_gradient_norm(program, critic_state, scalars["loss/critic"], true);
+  record_step(program, critic_state, critic, LearningRate::kCritic, target);
+  program.record(critic.move_statistics(critic_state.parameters, buffers_.critic_statistics,
+                                        all_rows(), finite));
+  program.record(critic.move_statistics(target, buffers_.target_statistics, all_rows(), finite));
+  program.record(scalars.op(finite));
+}
+
+void FlashSacPrograms::record_targets(Program& program) {
+  critic.record_forward(program, {target, buffers_.target_statistics}, all_rows(),
+                        buffers_.critic_input, critic_width(), buffers_.critic, buffers_.logits);
+  ProjectTargetOp project = projection();
+  project.logits = buffers_.logits + second_half(kCritics * spec.atoms);
+  project.bias = target + critic.head_bias();
+  project.log_probability = buffers_.log_probability;
+  project.target = buffers_.target_distribution;
+  project.takes_smallest = true;
+  program.record(project);
+}
+
+void FlashSacPrograms::record_critic_loss(Program& program) {
+  const LearnerStatistics& scalars = *critic_statistics;
+  const FlashSacNetwork::Weights weights = {critic_state.parameters, buffers_.critic_statistics};
+  critic.record_forward(program, weights, all_rows(), buffers_.critic_input, critic_width(),
+                        buffers_.critic, buffers_.logits);
+  CriticLossOp loss{};
+  loss.rows = spec.batch;
+  loss.groups = kCritics;
+  loss.support = support();
+  loss.value_stride = value_stride();
+  loss.logits = buffers_.logits;
+  loss.bias = critic_state.parameters + critic.head_bias();
+  loss.target = buffers_.target_distribution;
+  loss.logits_gradient = buffers_.logits_gradient;
+  loss.loss = scalars["loss/critic"];
+  loss.value_mean = scalars["critic/q_mean"];
+  loss.value_max = scalars["critic/q_max"];
+  loss.value_min = scalars["critic/q_min"];
+  loss.is_mean_over_groups = true;
+  program.record(loss);
+  critic.record_backward(program, weights, all_rows(), spec.batch, buffers_.critic_input,
+                         critic_width(), buffers_.critic, buffers_.logits_gradient,
+                         critic_state.gradient);
+}
+
+void FlashSacPrograms::record_actor() {
+  actor_program = std::make_unique<Program>("flashsac/actor", workspace);
+  Program& program = *actor_program;
+  const LearnerStatistics& scalars = *actor_statistics;
+  const FlashSacNetwork::Weights weights = {actor_state.parameters, buffers_.actor_statistics};
+
+  program.record(unpack_observation(layout.observation(), buffers_.observation));
+  actor.record_forward(program, weights, all_rows(), buffers_.observation, layout.observation_dim,
+                       buffers_.actor, buffers_.action_heads);
+  // Normals behind those of the critic program's next action.
+  program.record(sample(buffers_.action_heads, layout.action_dim, buffers_.critic_input));
+  record_actor_loss(program);
+  actor.record_backward(program, weights, all_rows(), spec.batch, buffers_.observation,
+                        layout.observation_dim, buffers_.actor, buffers_.action_heads_gradient,
+                        actor_state.gradient);
+  record_gradient_norm(program, actor_state, scalars["loss/actor"], false);
+  record_step(program, actor_state, actor, LearningRate::kActor, Operand{});
+  program.record(
+      actor.move_statistics(actor_state.parameters, buffers_.actor_statistics, all_rows(), finite));
+  program.record(temperature_step(buffers_.log_probability));
+  program.record(scalars.op(finite));
+}
+
+// From the action at s to the gradient of the heads.
+void FlashSacPrograms::record_actor_loss(Program& program) {
+  const LearnerStatistics& scalars = *actor_statistics;
+  critic.record_forward(program, {critic_state.parameters, Operand{}}, spec.batch,
+                        buffers_.critic_input, critic_width(), buffers_.critic, buffers_.logits);
+  ActorLossOp loss{};
+  loss.rows = spec.batch;
+  loss.groups = kCritics;
+  loss.support = support();
+  loss.value_stride = value_stride();
+  loss.logits = buffers_.logits;
+  loss.bias = critic_state.parameters + critic.head_bias();
+  loss.log_probability = buffers_.log_probability;
+  loss.log_alpha = log_alpha;
+  loss.logits_gradient = buffers_.logits_gradient;
+  loss.loss = scalars["loss/actor"];
+  loss.entropy = scalars["policy/entropy"];
+  loss.takes_smallest = true;
+  program.record(loss);
+  critic.record_input_gradient(program, critic_state.parameters, spec.batch, buffers_.critic_input,
+                               critic_width(), buffers_.critic, buffers_.logits_gradient,
+                               buffers_.input_gradient);
+  ActionGradientOp heads{};
+  heads.rows = spec.batch;
+  heads.actions = layout.action_dim;
+  heads.density = kFlashSacDensity;
+  heads.heads_stride = 2 * layout.action_dim;
+  heads.heads = buffers_.action_heads;
+  heads.bias = actor_state.parameters + actor.head_bias();
+  heads.noise = buffers_.noise;
+  heads.action_gradient = buffers_.input_gradient + layout.critic_dim;
+  heads.action_gradient_stride = critic_width();
+  heads.log_alpha = log_alpha;
+  heads.heads_gradient = buffers_.action_heads_gradient;
+  heads.mean_deviation = scalars["policy/std_mean"];
+  program.record(heads);
+}
+
+}  // namespace millrace

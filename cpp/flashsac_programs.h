@@ -1,0 +1,60 @@
+// The two programs of one FlashSAC update, recorded once over one workspace. Rows of state and next
+// state pass a network together, so that they share the statistics of its norms: the first half of
+// such a batch is (s, a), the second (s', a').
+//   critic: next action from the actor in evaluation mode -> target critics over both halves ->
+//           projected distribution of the critic with the smaller value at s' -> both critics over
+//           both halves, mean cross entropy -> Adam -> rows normalised, targets moved -> running
+//           statistics of critics and targets, each towards their own batch
+//   actor:  actor over s and s' -> action at s -> smaller value of the critics in evaluation mode
+//   ->
+//           Adam -> rows normalised -> running statistics -> temperature step
+// The actor program reads what the critic program of the same update unpacked.
+#pragma once
+
+#include "flashsac_network.h"
+#include "sac_programs.h"
+
+namespace millrace {
+
+struct FlashSacPrograms : SacPrograms {
+  FlashSacPrograms(const LearnerSpec& spec, const RowLayout& layout);
+
+  void initialise(u64 seed) override;
+  const std::vector<NetworkTensor>& actor_tensors() const override { return actor.tensors(); }
+  const std::vector<NetworkTensor>& critic_tensors() const override { return critic.tensors(); }
+  bool steps_temperature_with_actor() const override { return true; }
+
+  FlashSacNetwork actor, critic;
+
+ private:
+  struct Buffers {
+    Operand observation, critic_input;  // s, then s'
+    Operand action_heads, noise, log_probability, action_heads_gradient;
+    Operand input_gradient;  // of the critics, [row][critic_width()]
+    Operand logits, target_distribution, logits_gradient;
+    Operand actor_statistics, critic_statistics, target_statistics;  // of the batch
+    FlashSacNetwork::Activations actor, critic;
+  };
+
+  void add_buffers();
+  // Of spec.batch rows of heads; writes the action behind the critic observation.
+  SampleActionOp sample(Operand heads, u32 first_normal, Operand critic_input) const;
+  void record_critic();
+  void record_targets(Program& program);
+  void record_critic_loss(Program& program);
+  void record_actor();
+  void record_actor_loss(Program& program);
+  void record_step(Program& program, const Trained& trained, const FlashSacNetwork& network,
+                   LearningRate rate, Operand moving_target);
+
+  int observation_stride() const override { return layout.observation_dim; }
+  int critic_stride() const override { return critic_width(); }
+  int value_stride() const override { return spec.atoms; }
+  int all_rows() const { return 2 * spec.batch; }
+  // Where the second half of rows of that width begins.
+  uint64_t second_half(int width) const { return static_cast<uint64_t>(spec.batch) * width; }
+
+  Buffers buffers_;
+};
+
+}  // namespace millrace

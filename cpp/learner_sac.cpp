@@ -1,0 +1,258 @@
+#include "learner_sac.h"
+
+#include <cmath>
+
+#include "blas_threads.h"
+#include "learning_rate.h"
+#include "program_cpu.h"
+
+namespace millrace {
+namespace {
+
+size_t bytes_of(const SacPrograms& programs, Workspace::Contents contents) {
+  size_t total = programs.workspace.bytes(contents);
+  if (programs.spec.observation_normalizer) {
+    total += Normalizer(programs.layout.observation_dim).bytes() +
+             Normalizer(programs.layout.critic_dim).bytes();
+  }
+  return total;
+}
+
+}  // namespace
+
+LearnerSac::LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& mirror,
+                       uint64_t seed)
+    : LearnerSac(std::move(programs), mirror, seed, Workspace::Contents::kAll) {}
+
+LearnerSac::LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& mirror,
+                       uint64_t seed, Backend& backend, Stream& stream, Precision precision,
+                       GraphPolicy graph)
+    : LearnerSac(std::move(programs), mirror, seed, Workspace::Contents::kState) {
+  device_ = std::make_unique<DeviceWorkspace>(backend, stream, programs_->workspace,
+                                              programs_->all(), precision);
+  device_->upload();
+  critic_update_ = std::make_unique<CapturedProgram>(
+      backend, stream, GraphSpec{"learner_critic", graph, ""}, [this] { submit(false); });
+  whole_update_ = std::make_unique<CapturedProgram>(
+      backend, stream, GraphSpec{"learner_critic_and_actor", graph, ""}, [this] { submit(true); });
+}
+
+// Device work that still uses the carriers or a graph ends first. A constructor that failed half
+// way comes here, too.
+LearnerSac::~LearnerSac() {
+  for (const auto* program : {&critic_update_, &whole_update_}) {
+    if (*program == nullptr) continue;
+    try {
+      (*program)->release();
+    } catch (const Failure&) {
+      // The device has failed: there is no work left to wait for.
+    }
+  }
+}
+
+LearnerSac::LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& mirror,
+                       uint64_t seed, Workspace::Contents contents)
+    : programs_(std::move(programs)), seed_(seed) {
+  SacPrograms& p = *programs_;
+  const LearnerSpec& spec = p.spec;
+  if (spec.symmetry && spec.batch % 2 != 0) {
+    throw Failure(Code::kInvalid,
+                  "learner.batch: must be even with symmetry, got " + std::to_string(spec.batch));
+  }
+  p.workspace.allocate(contents);
+  p.critic_statistics->clear();
+  p.actor_statistics->clear();
+  set_blas_threads(spec.threads);
+  p.initialise(seed);
+  *p.workspace.floats(p.log_alpha) = std::log(spec.alpha_init);
+  if (spec.symmetry) {
+    write_mirror(p.observation_mirror, mirror.observation, p.layout.observation_dim);
+    write_mirror(p.critic_mirror, mirror.critic, p.layout.critic_dim);
+    write_mirror(p.action_mirror, mirror.action, p.layout.action_dim);
+  }
+  if (spec.observation_normalizer) {
+    observation_normalizer_.emplace(p.layout.observation_dim);
+    critic_normalizer_.emplace(p.layout.critic_dim);
+    write_normalizers();
+  }
+}
+
+size_t LearnerSac::bytes_needed(const LearnerSpec& spec, const RowLayout& layout) {
+  return bytes_of(*SacPrograms::make(spec, layout), Workspace::Contents::kAll);
+}
+
+uint64_t LearnerSac::device_bytes_needed(const LearnerSpec& spec, const RowLayout& layout,
+                                         const BackendApi& api, Precision precision) {
+  const std::unique_ptr<SacPrograms> programs = SacPrograms::make(spec, layout);
+  return DeviceWorkspace::bytes_needed(api, programs->workspace, programs->all(), precision);
+}
+
+void LearnerSac::write_mirror(const SacPrograms::Mirror& to, const MirrorColumns& from, int width) {
+  MR_CHECK(from.source.size() == static_cast<size_t>(width) &&
+               from.sign.size() == static_cast<size_t>(width),
+           "a mirror map has the width of what it mirrors");
+  for (int i = 0; i < width; ++i) {
+    MR_CHECK(from.source[i] >= 0 && from.source[i] < width, "a mirror map stays inside its vector");
+    programs_->workspace.integers(to.source)[i] = from.source[i];
+    programs_->workspace.floats(to.sign)[i] = from.sign[i];
+  }
+}
+
+void LearnerSac::write_normalizers() {
+  const Workspace& workspace = programs_->workspace;
+  observation_normalizer_->write(workspace.floats(programs_->observation_mean),
+                                 workspace.floats(programs_->observation_scale));
+  critic_normalizer_->write(workspace.floats(programs_->critic_mean),
+                            workspace.floats(programs_->critic_scale));
+}
+
+Arguments LearnerSac::arguments(const float* rows, int row_stride, uint64_t update_index) const {
+  const LearnerSpec& spec = programs_->spec;
+  const uint64_t actor_steps = update_index / static_cast<uint64_t>(spec.policy_frequency);
+  const auto rate = [&spec](float start, uint64_t step) {
+    return LearningRateSchedule{start, spec.lr_decay_steps, spec.lr_final_share}.at(step);
+  };
+  Arguments arguments{};
+  arguments.rows = rows;
+  arguments.row_stride = row_stride;
+  arguments.seed = seed_;
+  arguments.tick = update_index;
+  arguments.actor_learning_rate = rate(spec.actor_lr, actor_steps);
+  arguments.critic_learning_rate = rate(spec.critic_lr, update_index);
+  arguments.alpha_learning_rate =
+      rate(spec.alpha_lr, programs_->steps_temperature_with_actor() ? actor_steps : update_index);
+  arguments.target_rate = spec.tau;
+  arguments.reward_scale = reward_scale_;
+  return arguments;
+}
+
+void LearnerSac::update(const float* rows, int row_stride, uint64_t update_index) {
+  const Arguments with = arguments(rows, row_stride, update_index);
+  updates_ = update_index + 1;
+  const bool with_actor = updates_ % programs_->spec.policy_frequency == 0;
+  if (device_) {
+    device_->set_arguments(with);
+    (with_actor ? *whole_update_ : *critic_update_).run();
+    return;
+  }
+  run_on_cpu(*programs_->critic_program, {programs_->workspace, with});
+  if (with_actor) run_on_cpu(*programs_->actor_program, {programs_->workspace, with});
+}
+
+void LearnerSac::submit(bool with_actor) {
+  device_->submit(*programs_->critic_program);
+  if (with_actor) device_->submit(*programs_->actor_program);
+}
+
+void LearnerSac::normalise_from(const float* rows, uint64_t count, int row_stride) {
+  if (!observation_normalizer_) return;
+  observation_normalizer_->absorb(rows + programs_->layout.observation(), count, row_stride);
+  critic_normalizer_->absorb(rows + programs_->layout.critic(), count, row_stride);
+  // The observation's normaliser stands behind the actor's parameters, in one carrier.
+  if (device_) device_->download(programs_->observation_mean);
+  write_normalizers();
+  if (device_) {
+    for (const Operand changed :
+         {programs_->observation_mean, programs_->critic_mean, programs_->critic_scale}) {
+      device_->upload(changed);
+    }
+  }
+}
+
+const float* LearnerSac::policy_parameters() {
+  if (device_) {
+    device_->download(programs_->actor_state.parameters);  // behind every update so far
+    critic_update_->completed();
+    whole_update_->completed();
+  }
+  return programs_->workspace.floats(programs_->actor_state.parameters);
+}
+
+size_t LearnerSac::policy_parameter_count() const { return programs_->policy_parameter_count(); }
+
+nlohmann::json LearnerSac::take_statistics() {
+  nlohmann::json statistics = nlohmann::json::object();
+  uint64_t left_out = 0;
+  for (LearnerStatistics* part :
+       {programs_->critic_statistics.get(), programs_->actor_statistics.get()}) {
+    if (device_) device_->download(part->totals());
+    left_out += part->left_out();
+    part->take(statistics);
+    if (device_) device_->upload(part->totals());
+  }
+  statistics["learner/nonfinite_updates"] = left_out;
+  if (programs_->spec.reward_scaling != RewardScaling::kOff) {
+    statistics["learner/reward_scale"] = reward_scale_;
+  }
+  return statistics;
+}
+
+nlohmann::json LearnerSac::describe() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Program* program : {programs_->critic_program.get(), programs_->actor_program.get()}) {
+    nlohmann::json ops = nlohmann::json::array();
+    for (const Program::Record& record : program->records()) {
+      ops.push_back(
+          {{"kind", kind_of(record.op)}, {"file", record.site.file}, {"line", record.site.line}});
+    }
+    list.push_back({{"name", program->name()}, {"ops", std::move(ops)}});
+  }
+  return {{"programs", std::move(list)}};
+}
+
+nlohmann::json LearnerSac::graph_facts() const {
+  if (!device_) return nlohmann::json::object();
+  nlohmann::json facts;
+  for (const CapturedProgram* program : {critic_update_.get(), whole_update_.get()}) {
+    nlohmann::json& entry = facts[program->name()] = program->describe();
+    entry["place"] = "device";
+  }
+  return facts;
+}
+
+void LearnerSac::register_state(StateRegistry& registry) {
+  const SacPrograms& p = *programs_;
+  const auto add_network = [&](const std::vector<NetworkTensor>& tensors, int groups,
+                               const std::string& name, Operand parameters) {
+    register_tensors(registry, tensors, groups, name, "", p.workspace.floats(parameters));
+  };
+  const auto add_moments = [&](const std::vector<NetworkTensor>& tensors, int groups,
+                               const std::string& name, const SacPrograms::Trained& trained) {
+    register_tensors(registry, tensors, groups, "adam/" + name, "/m",
+                     p.workspace.floats(trained.first_moment), true);
+    register_tensors(registry, tensors, groups, "adam/" + name, "/v",
+                     p.workspace.floats(trained.second_moment), true);
+    registry.add("adam/" + name + "/step", DType::kU64, {1}, p.workspace.counters(trained.step));
+  };
+  add_network(p.actor_tensors(), 1, "actor", p.actor_state.parameters);
+  add_network(p.critic_tensors(), SacPrograms::kCritics, "critic", p.critic_state.parameters);
+  add_network(p.critic_tensors(), SacPrograms::kCritics, "target", p.target);
+  add_moments(p.actor_tensors(), 1, "actor", p.actor_state);
+  add_moments(p.critic_tensors(), SacPrograms::kCritics, "critic", p.critic_state);
+  registry.add("alpha/log", DType::kF32, {1}, p.workspace.floats(p.log_alpha));
+  registry.add("adam/alpha/log/m", DType::kF32, {1}, p.workspace.floats(p.alpha_first_moment));
+  registry.add("adam/alpha/log/v", DType::kF32, {1}, p.workspace.floats(p.alpha_second_moment));
+  registry.add("adam/alpha/step", DType::kU64, {1}, p.workspace.counters(p.alpha_step));
+  p.critic_statistics->register_state(registry, "learner/critic_totals");
+  p.actor_statistics->register_state(registry, "learner/actor_totals");
+  registry.add("learner/updates", DType::kU64, {1}, &updates_);
+  if (observation_normalizer_) {
+    observation_normalizer_->register_state(registry, "normalizer/observation");
+    critic_normalizer_->register_state(registry, "normalizer/critic");
+  }
+}
+
+void LearnerSac::fetch_state() {
+  if (device_) device_->download();
+}
+
+void LearnerSac::state_restored() {
+  if (observation_normalizer_) write_normalizers();
+  if (device_) device_->upload();
+}
+
+size_t LearnerSac::bytes() const {
+  return bytes_of(*programs_, device_ ? Workspace::Contents::kState : Workspace::Contents::kAll);
+}
+
+}  // namespace millrace

@@ -1,0 +1,179 @@
+#include "sac_programs.h"
+
+#include "fastsac_programs.h"
+#include "flashsac_programs.h"
+
+namespace millrace {
+
+SacPrograms::SacPrograms(const LearnerSpec& given, const RowLayout& rows)
+    : spec(given), layout(rows), policy_shape(policy_shape_of(given, rows)) {}
+
+std::unique_ptr<SacPrograms> SacPrograms::make(const LearnerSpec& spec, const RowLayout& layout) {
+  if (spec.algorithm == Algorithm::kFlashSac) {
+    return std::make_unique<FlashSacPrograms>(spec, layout);
+  }
+  return std::make_unique<FastSacPrograms>(spec, layout);
+}
+
+SacPrograms::Trained SacPrograms::add_trained(const std::string& name, uint64_t count,
+                                              uint64_t span) {
+  Trained trained;
+  trained.count = count;
+  trained.parameters = workspace.add_parameters(name + "/parameters", span);
+  trained.gradient = workspace.add_floats(name + "/gradient", count);
+  trained.first_moment = workspace.add_floats(name + "/first_moment", count);
+  trained.second_moment = workspace.add_floats(name + "/second_moment", count);
+  trained.step = workspace.add(name + "/step", DType::kU64, 1);
+  trained.clip = workspace.add_floats(name + "/clip", 1);
+  return trained;
+}
+
+void SacPrograms::add_state(uint64_t actor_count, uint64_t actor_span, uint64_t critic_count,
+                            uint64_t critic_span) {
+  const bool is_normalised = spec.observation_normalizer;
+  policy_parameter_count_ = actor_span + (is_normalised ? 2 * layout.observation_dim : 0);
+  actor_state = add_trained("actor", actor_count, policy_parameter_count_);
+  critic_state = add_trained("critic", critic_count, critic_span);
+  target = workspace.add_parameters("target/parameters", critic_span);
+  log_alpha = workspace.add_floats("alpha/log", 1);
+  alpha_first_moment = workspace.add_floats("alpha/first_moment", 1);
+  alpha_second_moment = workspace.add_floats("alpha/second_moment", 1);
+  alpha_step = workspace.add("alpha/step", DType::kU64, 1);
+  alpha_gradient = workspace.add_floats("alpha/gradient", 1);
+  finite = workspace.add_floats("finite", 1);
+  if (is_normalised) {
+    observation_mean = actor_state.parameters + actor_span;
+    observation_scale = observation_mean + layout.observation_dim;
+    critic_mean = workspace.add_floats("critic/mean", layout.critic_dim);
+    critic_scale = workspace.add_floats("critic/scale", layout.critic_dim);
+  }
+  if (spec.symmetry) {
+    const auto mirror = [&](const std::string& name, int width) {
+      return Mirror{workspace.add("mirror/" + name + "/source", DType::kI32, width),
+                    workspace.add_floats("mirror/" + name + "/sign", width)};
+    };
+    observation_mirror = mirror("observation", layout.observation_dim);
+    critic_mirror = mirror("critic", layout.critic_dim);
+    action_mirror = mirror("action", layout.action_dim);
+  }
+  add_statistics();
+}
+
+void SacPrograms::add_statistics() {
+  using Scalars = std::vector<LearnerStatistics::Scalar>;
+  const Scalars temperature = {{"loss/temperature", Fold::kSum},
+                               {"policy/temperature", Fold::kSum}};
+  const bool is_actors = steps_temperature_with_actor();
+  Scalars critic = {{"loss/critic", Fold::kSum}};
+  if (!is_actors) critic.insert(critic.end(), temperature.begin(), temperature.end());
+  critic.insert(critic.end(), {{"critic/q_mean", Fold::kSum},
+                               {"critic/q_max", Fold::kMax},
+                               {"critic/q_min", Fold::kMin},
+                               {"critic/grad_norm", Fold::kSum}});
+  Scalars actor = {{"loss/actor", Fold::kSum}};
+  if (is_actors) actor.insert(actor.end(), temperature.begin(), temperature.end());
+  actor.insert(actor.end(), {{"policy/entropy", Fold::kSum},
+                             {"policy/std_mean", Fold::kSum},
+                             {"actor/grad_norm", Fold::kSum}});
+  critic_statistics = std::make_unique<LearnerStatistics>(workspace, "critic", std::move(critic));
+  actor_statistics = std::make_unique<LearnerStatistics>(workspace, "actor", std::move(actor));
+  critic_state.norm = (*critic_statistics)["critic/grad_norm"];
+  actor_state.norm = (*actor_statistics)["actor/grad_norm"];
+}
+
+UnpackOp SacPrograms::unpack(int column, int width, Operand to, int to_stride, const Mirror& mirror,
+                             Operand mean, Operand scale) const {
+  UnpackOp op{};
+  op.rows = spec.batch;
+  op.source_rows = spec.gathered_rows();
+  op.column = column;
+  op.width = width;
+  op.target = to;
+  op.target_stride = to_stride;
+  op.mirror_source = mirror.source;
+  op.mirror_sign = mirror.sign;
+  op.mean = mean;
+  op.scale = scale;
+  return op;
+}
+
+UnpackOp SacPrograms::unpack_observation(int column, Operand to) const {
+  return unpack(column, layout.observation_dim, to, observation_stride(), observation_mirror,
+                observation_mean, observation_scale);
+}
+
+UnpackOp SacPrograms::unpack_critic(int column, Operand to) const {
+  return unpack(column, layout.critic_dim, to, critic_stride(), critic_mirror, critic_mean,
+                critic_scale);
+}
+
+// Behind the critic observation, where the critics read it.
+UnpackOp SacPrograms::unpack_action(Operand to) const {
+  return unpack(layout.action(), layout.action_dim, to + layout.critic_dim, critic_stride(),
+                action_mirror, Operand{}, Operand{});
+}
+
+void SacPrograms::record_gradient_norm(Program& program, const Trained& trained, Operand loss,
+                                       bool opens) {
+  GradientNormOp norm{};
+  norm.count = trained.count;
+  norm.gradient = trained.gradient;
+  norm.loss = loss;
+  norm.max_norm = spec.max_grad_norm;
+  norm.opens = opens;
+  norm.norm = trained.norm;
+  norm.clip = trained.clip;
+  norm.finite = finite;
+  program.record(norm);
+}
+
+AdamWOp SacPrograms::step_of(const Trained& trained, LearningRate rate) const {
+  AdamWOp step{};
+  step.count = trained.count;
+  step.parameters = trained.parameters;
+  step.gradient = trained.gradient;
+  step.first_moment = trained.first_moment;
+  step.second_moment = trained.second_moment;
+  step.step = trained.step;
+  step.clip = trained.clip;
+  step.finite = finite;
+  step.constants = constants(spec.weight_decay);
+  step.rate = rate;
+  return step;
+}
+
+TemperatureOp SacPrograms::temperature_step(Operand log_probability) const {
+  const LearnerStatistics& scalars =
+      steps_temperature_with_actor() ? *actor_statistics : *critic_statistics;
+  TemperatureOp temperature{};
+  temperature.rows = spec.batch;
+  temperature.log_probability = log_probability;
+  temperature.log_alpha = log_alpha;
+  temperature.first_moment = alpha_first_moment;
+  temperature.second_moment = alpha_second_moment;
+  temperature.step = alpha_step;
+  temperature.finite = finite;
+  temperature.constants = constants(0.0f);
+  temperature.target_entropy = -spec.target_entropy_ratio * layout.action_dim;
+  temperature.loss = scalars["loss/temperature"];
+  temperature.alpha = scalars["policy/temperature"];
+  temperature.gradient = alpha_gradient;
+  return temperature;
+}
+
+ProjectTargetOp SacPrograms::projection() const {
+  ProjectTargetOp project{};
+  project.rows = spec.batch;
+  project.source_rows = spec.gathered_rows();
+  project.groups = kCritics;
+  project.support = support();
+  project.value_stride = value_stride();
+  project.reward_column = layout.reward();
+  project.done_column = layout.done();
+  project.truncated_column = layout.truncated();
+  project.gamma = spec.gamma;
+  project.log_alpha = log_alpha;
+  return project;
+}
+
+}  // namespace millrace

@@ -1,0 +1,145 @@
+// Root-mean-square normalisation: a warp computes one row of one group in registers. The gain's
+// gradient adds up in two steps of fixed order: each block over its rows, then the blocks.
+#include <algorithm>
+
+#include "kernel_launch.cuh"
+#include "program_cuda.cuh"
+#include "rms_norm_body.h"
+#include "warp_team.cuh"
+
+namespace millrace {
+namespace {
+
+constexpr int kOwn = 8;         // columns of a lane
+constexpr int kOwnOfWide = 32;  // of a row wider than kOwn * kWarp
+constexpr int kWarps = 8;       // rows that a block computes at a time
+constexpr int kThreads = kWarps * kWarp;
+constexpr int kWantedBlocks = 264;  // two for each multiprocessor of large cards
+
+struct Rms {
+  int rows, groups, width, rows_of_a_block;
+  const float *gradient, *input, *gain;
+  float* inverse_rms;
+  float* out;  // the output, or the input's gradient
+
+  __device__ u64 row_of(int r) const { return static_cast<u64>(r) * groups + blockIdx.y; }
+};
+
+// Block (chunk of rows, group): calls visit(row, gain) for each of a warp's rows.
+template <int kOwn, class Visit>
+__device__ void visit_rows(const Rms& rms, const Visit& visit) {
+  float gain[kOwn];
+  read_own_columns(WarpTeam(), rms.gain + static_cast<u64>(blockIdx.y) * rms.width, rms.width,
+                   gain);
+  const int begin = static_cast<int>(blockIdx.x) * rms.rows_of_a_block;
+  const int end = min(begin + rms.rows_of_a_block, rms.rows);
+  for (int r = begin + static_cast<int>(threadIdx.x) / kWarp; r < end; r += kWarps) {
+    visit(rms.row_of(r), gain);
+  }
+}
+
+template <int kOwn>
+__global__ void __launch_bounds__(kThreads) rms_forward(const Rms rms) {
+  visit_rows<kOwn>(rms, [&](u64 row, const float(&gain)[kOwn]) {
+    const WarpTeam team;
+    float x[kOwn];
+    read_own_columns(team, rms.input + row * rms.width, rms.width, x);
+    const float inverse = rms_norm_row(team, gain, x, rms.out + row * rms.width, rms.width);
+    if (team.leads()) rms.inverse_rms[row] = inverse;
+  });
+}
+
+// partial[chunk][group][column], or null.
+template <int kOwn>
+__global__ void __launch_bounds__(kThreads) rms_backward(const Rms rms, float* partial) {
+  __shared__ float room[kWarps][kOwn * kWarp];
+  const WarpTeam team;
+  float sums[kOwn] = {};
+  visit_rows<kOwn>(rms, [&](u64 row, const float(&gain)[kOwn]) {
+    float x[kOwn], gradient[kOwn];
+    read_own_columns(team, rms.input + row * rms.width, rms.width, x);
+    read_own_columns(team, rms.gradient + row * rms.width, rms.width, gradient);
+    rms_norm_gradient_row(team, gain, x, gradient, rms.inverse_rms[row], rms.out + row * rms.width,
+                          rms.width, sums);
+  });
+  if (partial == nullptr) return;
+  each_own_column<kOwn>(
+      team, rms.width, [&](int own, int column) { room[threadIdx.x / kWarp][column] = sums[own]; });
+  __syncthreads();
+  partial += (static_cast<u64>(blockIdx.x) * rms.groups + blockIdx.y) * rms.width;
+  for (int column = static_cast<int>(threadIdx.x); column < rms.width; column += kThreads) {
+    float sum = 0.0f;
+    for (int warp = 0; warp < kWarps; ++warp) sum += room[warp][column];
+    partial[column] = sum;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    add_chunks(const float* partial, int chunks, u64 width, float* sums) {
+  const u64 i = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= width) return;
+  float sum = 0.0f;
+#pragma unroll 8
+  for (int chunk = 0; chunk < chunks; ++chunk) sum += partial[chunk * width + i];
+  sums[i] = sum;
+}
+
+struct Chunks {
+  int count, rows_of_each;
+};
+
+Chunks chunks_of(int rows, int groups) {
+  const int wanted = std::max(kWantedBlocks / groups, 1);
+  const int rows_of_each = std::max((rows + wanted - 1) / wanted, kWarps);
+  return {(rows + rows_of_each - 1) / rows_of_each, rows_of_each};
+}
+
+}  // namespace
+
+u64 scratch_floats(const RmsNormBackwardOp& op) {
+  if (!op.gain_gradient.used()) return 0;
+  return static_cast<u64>(chunks_of(op.rows, op.groups).count) * op.groups * op.width;
+}
+
+cudaError_t launch_op(const CudaFrame& frame, const RmsNormForwardOp& op) {
+  if (op.width > kOwnOfWide * kWarp) return cudaErrorInvalidValue;
+  const Chunks chunks = chunks_of(op.rows, op.groups);
+  const Rms rms = {op.rows,
+                   op.groups,
+                   op.width,
+                   chunks.rows_of_each,
+                   nullptr,
+                   frame.floats(op.input),
+                   frame.floats(op.gain),
+                   frame.floats(op.inverse_rms),
+                   frame.floats(op.output)};
+  const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
+  return launch_kernel(frame.stream, grid, kThreads, 0,
+                       op.width <= kOwn * kWarp ? rms_forward<kOwn> : rms_forward<kOwnOfWide>, rms);
+}
+
+cudaError_t launch_op(const CudaFrame& frame, const RmsNormBackwardOp& op) {
+  if (op.width > kOwnOfWide * kWarp) return cudaErrorInvalidValue;
+  const Chunks chunks = chunks_of(op.rows, op.groups);
+  const Rms rms = {op.rows,
+                   op.groups,
+                   op.width,
+                   chunks.rows_of_each,
+                   frame.floats(op.gradient),
+                   frame.floats(op.input),
+                   frame.floats(op.gain),
+                   frame.floats(op.inverse_rms),
+                   frame.floats(op.input_gradient)};
+  const bool has_sums = op.gain_gradient.used();
+  const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
+  const cudaError_t code =
+      launch_kernel(frame.stream, grid, kThreads, 0,
+                    op.width <= kOwn * kWarp ? rms_backward<kOwn> : rms_backward<kOwnOfWide>, rms,
+                    has_sums ? frame.scratch : nullptr);
+  if (code != cudaSuccess || !has_sums) return code;
+  const u64 width = static_cast<u64>(op.groups) * op.width;
+  return launch_kernel(frame.stream, blocks_for(width, kThreads), kThreads, 0, add_chunks,
+                       frame.scratch, chunks.count, width, frame.floats(op.gain_gradient));
+}
+
+}  // namespace millrace

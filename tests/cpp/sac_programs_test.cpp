@@ -1,0 +1,40 @@
+// Tests for cpp/sac_programs.cpp.
+#include "sac_programs.h"
+
+#include <gtest/gtest.h>
+
+#include "flashsac_fixture.h"
+
+namespace millrace {
+namespace {
+
+TEST(SacPrograms, AreThoseOfTheNamedAlgorithm) {
+  const auto fast = SacPrograms::make(small_spec(), small_layout());
+  const auto flash = SacPrograms::make(small_flash_spec(), small_layout());
+  EXPECT_EQ(fast->critic_program->name(), "fastsac/critic");
+  EXPECT_EQ(flash->critic_program->name(), "flashsac/critic");
+  EXPECT_EQ(flash->policy_shape.algorithm, Algorithm::kFlashSac);
+  EXPECT_FALSE(fast->steps_temperature_with_actor());
+  EXPECT_TRUE(flash->steps_temperature_with_actor());
+}
+
+// What a policy takes begins the actor's carrier: parameters, running statistics, normaliser.
+TEST(SacPrograms, APolicyTakesTheWholeSpanOfTheActor) {
+  for (const bool is_normalised : {false, true}) {
+    for (LearnerSpec spec : {small_spec(), small_flash_spec()}) {
+      spec.observation_normalizer = is_normalised;
+      const auto programs = SacPrograms::make(spec, small_layout());
+      const uint64_t normaliser =
+          is_normalised ? 2 * static_cast<uint64_t>(small_layout().observation_dim) : 0;
+      uint64_t floats = normaliser;
+      for (const NetworkTensor& tensor : programs->actor_tensors()) floats += tensor.count();
+      EXPECT_EQ(programs->policy_parameter_count(), floats);
+      const auto carrier = static_cast<size_t>(programs->actor_state.parameters.carrier);
+      EXPECT_EQ(programs->workspace.carriers()[carrier].count, floats);
+      EXPECT_LE(programs->actor_state.count, floats - normaliser);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace

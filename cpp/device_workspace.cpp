@@ -33,6 +33,17 @@ uint64_t memory_bytes(const BackendApi& api, const Workspace& host,
   return carrier_bytes(host) + padded(scratch_bytes(api, programs));
 }
 
+InputCounts counts_of(const std::vector<const Program*>& programs) {
+  InputCounts all;
+  for (const Program* program : programs) all.cover(program->takes());
+  return all;
+}
+
+// Arguments, addresses of the inputs, scalars.
+uint64_t block_bytes(const InputCounts& takes) {
+  return sizeof(Arguments) + takes.inputs() * sizeof(float*) + takes.scalars * sizeof(float);
+}
+
 Precision supported(const Backend& backend, Precision precision) {
   if ((backend.api().precisions & precision_bit(precision)) == 0) {
     throw Failure(Code::kUnavailable, std::string("the ") + backend.name() +
@@ -49,11 +60,12 @@ DeviceWorkspace::DeviceWorkspace(Backend& backend, Stream& stream, const Workspa
                                  Products products)
     : stream_(stream),
       host_(host),
+      takes_(counts_of(programs)),
       precision_(supported(backend, precision)),
       products_(products),
       memory_(backend, Memory::Kind::kDevice, memory_bytes(backend.api(), host, programs)),
-      block_(backend, Memory::Kind::kDevice, sizeof(Arguments)),
-      staging_(backend, Memory::Kind::kPinnedHost, 2 * sizeof(Arguments)),
+      block_(backend, Memory::Kind::kDevice, millrace::block_bytes(takes_)),
+      staging_(backend, Memory::Kind::kPinnedHost, 2 * padded(block_.bytes())),
       settled_(backend) {
   for (std::unique_ptr<Event>& event : staged_) {
     event = std::make_unique<Event>(backend);
@@ -69,7 +81,7 @@ DeviceWorkspace::DeviceWorkspace(Backend& backend, Stream& stream, const Workspa
 
 uint64_t DeviceWorkspace::bytes_needed(const BackendApi& api, const Workspace& host,
                                        const std::vector<const Program*>& programs) {
-  return memory_bytes(api, host, programs) + sizeof(Arguments);
+  return memory_bytes(api, host, programs) + millrace::block_bytes(counts_of(programs));
 }
 
 void DeviceWorkspace::copy(CopyDirection direction, size_t carrier) {
@@ -79,6 +91,7 @@ void DeviceWorkspace::copy(CopyDirection direction, size_t carrier) {
   const bool is_upload = direction == CopyDirection::kHostToDevice;
   stream_.copy(direction, is_upload ? device : host, is_upload ? host : device,
                bytes_of(host_.carriers()[carrier]));
+  copied_bytes_ += bytes_of(host_.carriers()[carrier]);
 }
 
 void DeviceWorkspace::copy_all(CopyDirection direction) {
@@ -105,18 +118,37 @@ void DeviceWorkspace::download(Operand operand) {
   settle();
 }
 
-void DeviceWorkspace::set_arguments(const Arguments& arguments) {
+uint64_t DeviceWorkspace::scalars_offset() const {
+  return sizeof(Arguments) + takes_.inputs() * sizeof(float*);
+}
+
+void DeviceWorkspace::set_arguments(const Arguments& arguments, const HostInputs& inputs) {
+  MR_CHECK(inputs.scalars.size() >= takes_.scalars && inputs.inputs.size() >= takes_.inputs(),
+           "a run brings every scalar and input that its programs take");
   Event& free_again = *staged_[next_block_];
   free_again.wait();
   char* block = reinterpret_cast<char*>(staging_.floats()) +
-                static_cast<size_t>(next_block_) * sizeof(Arguments);
+                static_cast<size_t>(next_block_) * padded(block_.bytes());
   std::memcpy(block, &arguments, sizeof(arguments));
-  stream_.copy(CopyDirection::kHostToDevice, block_.floats(), block, sizeof(arguments));
+  if (takes_.inputs() > 0) {
+    std::memcpy(block + sizeof(Arguments), inputs.inputs.data(), takes_.inputs() * sizeof(float*));
+  }
+  if (takes_.scalars > 0) {
+    std::memcpy(block + scalars_offset(), inputs.scalars.data(), takes_.scalars * sizeof(float));
+  }
+  stream_.copy(CopyDirection::kHostToDevice, block_.floats(), block, block_.bytes());
+  copied_bytes_ += block_.bytes();
   stream_.record(free_again);
   next_block_ = 1 - next_block_;
 }
 
 void DeviceWorkspace::submit(const Program& program) {
+  submit(program, {}, InputAccess::kThroughBlock);
+}
+
+void DeviceWorkspace::submit(const Program& program, const HostInputs& inputs, InputAccess access) {
+  MR_CHECK(!program.has_host_ops(), "program '" + program.name() + "' has ops on the host");
+  const char* block = reinterpret_cast<const char*>(block_.floats());
   ProgramLaunch launch{};
   launch.program = &program;
   launch.carriers = addresses_.data();
@@ -124,6 +156,13 @@ void DeviceWorkspace::submit(const Program& program) {
   launch.scratch = scratch_;
   launch.precision = precision_;
   launch.products = products_;
+  launch.inputs.scalars = inputs.scalars.data();
+  launch.inputs.inputs = inputs.inputs.data();
+  launch.inputs.buffers = inputs.buffers.data();
+  launch.inputs.block_scalars = reinterpret_cast<const float*>(block + scalars_offset());
+  if (access == InputAccess::kThroughBlock) {
+    launch.inputs.block_inputs = reinterpret_cast<const float* const*>(block + sizeof(Arguments));
+  }
   stream_.run(launch);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "blas_threads.h"
+#include "digest.h"
 #include "program_cpu.h"
 
 namespace millrace {
@@ -30,15 +31,32 @@ LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
 
 LearnerFastSac::LearnerFastSac(const LearnerSpec& spec, const RowLayout& layout,
                                const RowMirror& mirror, uint64_t seed, Backend& backend,
-                               Stream& stream, Precision precision, GraphPolicy graph)
+                               Stream& stream, Precision precision, GraphPolicy graph,
+                               const SelectionSpec& selection)
     : LearnerFastSac(spec, layout, mirror, seed, Workspace::Contents::kState) {
   device_ = std::make_unique<DeviceWorkspace>(backend, stream, programs_.workspace, programs_.all(),
                                               precision);
   device_->upload();
-  critic_update_ = std::make_unique<CapturedProgram>(
-      backend, stream, GraphSpec{"learner_critic", graph, ""}, [this] { submit(false); });
-  whole_update_ = std::make_unique<CapturedProgram>(
-      backend, stream, GraphSpec{"learner_critic_and_actor", graph, ""}, [this] { submit(true); });
+  const bool is_selecting = selection.cache != nullptr && graph == GraphPolicy::kAuto;
+  if (is_selecting && backend.api().has_graphs != 0) {
+    before_profile_ = std::make_unique<WorkspaceSnapshot>(backend, stream, *device_);
+  }
+  critic_update_ = update_program(backend, stream, {"learner_critic", graph, ""}, selection, false);
+  whole_update_ =
+      update_program(backend, stream, {"learner_critic_and_actor", graph, ""}, selection, true);
+}
+
+std::unique_ptr<SelectedProgram> LearnerFastSac::update_program(Backend& backend, Stream& stream,
+                                                                const GraphSpec& graph,
+                                                                const SelectionSpec& selection,
+                                                                bool with_actor) {
+  SelectionSpec of_this = selection;
+  uint64_t digest = digest_of(to_string(device_->precision()), programs_.critic_program->digest());
+  if (with_actor) digest ^= programs_.actor_program->digest();
+  of_this.key.program = hexadecimal(digest);
+  return std::make_unique<SelectedProgram>(
+      backend, stream, graph, of_this, [this, with_actor] { submit(with_actor); },
+      ProfileState{[this] { before_profile_->save(); }, [this] { before_profile_->restore(); }});
 }
 
 // Device work that still uses the carriers or a graph ends first. A constructor that failed half
@@ -93,6 +111,10 @@ uint64_t LearnerFastSac::device_bytes_needed(const LearnerSpec& spec, const RowL
   return DeviceWorkspace::bytes_needed(api, programs.workspace, programs.all());
 }
 
+uint64_t LearnerFastSac::profile_bytes_needed(const LearnerSpec& spec, const RowLayout& layout) {
+  return WorkspaceSnapshot::bytes_needed(FastSacPrograms(spec, layout).workspace);
+}
+
 void LearnerFastSac::write_mirror(const FastSacPrograms::Mirror& to, const MirrorColumns& from,
                                   int width) {
   MR_CHECK(from.source.size() == static_cast<size_t>(width) &&
@@ -133,8 +155,7 @@ void LearnerFastSac::update(const float* rows, int row_stride, uint64_t update_i
   updates_ = update_index + 1;
   const bool with_actor = updates_ % programs_.spec.policy_frequency == 0;
   if (device_) {
-    device_->set_arguments(with);
-    (with_actor ? *whole_update_ : *critic_update_).run();
+    (with_actor ? *whole_update_ : *critic_update_).run([&] { device_->set_arguments(with); });
     return;
   }
   run_on_cpu(*programs_.critic_program, {programs_.workspace, with});
@@ -205,9 +226,19 @@ nlohmann::json LearnerFastSac::describe() const {
 nlohmann::json LearnerFastSac::graph_facts() const {
   if (!device_) return nlohmann::json::object();
   nlohmann::json facts;
-  for (const CapturedProgram* program : {critic_update_.get(), whole_update_.get()}) {
-    nlohmann::json& entry = facts[program->name()] = program->describe();
+  for (const SelectedProgram* program : {critic_update_.get(), whole_update_.get()}) {
+    nlohmann::json& entry = facts[program->name()] = program->program().describe();
     entry["place"] = "device";
+  }
+  return facts;
+}
+
+nlohmann::json LearnerFastSac::selection_facts() const {
+  nlohmann::json facts = nlohmann::json::object();
+  if (!device_) return facts;
+  for (const SelectedProgram* program : {critic_update_.get(), whole_update_.get()}) {
+    nlohmann::json entry = program->describe();
+    if (!entry.is_null()) facts[program->name()] = std::move(entry);
   }
   return facts;
 }

@@ -6,6 +6,7 @@
 #include "dense_layer.h"
 #include "gemm.h"
 #include "learner_statistics.h"
+#include "pointwise.h"
 #include "tanh_gaussian.h"
 
 namespace millrace {

@@ -30,6 +30,7 @@ struct ProgramLaunch {
   void* scratch;               // program_scratch_bytes of it; programs of one stream may share it
   Precision precision;
   Products products;
+  LaunchInputs inputs;
 };
 
 }  // namespace millrace

@@ -22,6 +22,7 @@
 #include "learner.h"
 #include "learner_place.h"
 #include "run_plan.h"
+#include "selected_program.h"
 #include "session.h"
 #include "sim_parts.h"
 #include "submit_thread.h"
@@ -70,6 +71,8 @@ class Run : public Session {
   nlohmann::json replay_counters() const;
   nlohmann::json graph_facts() const;
   nlohmann::json learner_facts() const;
+  SelectionSpec selection_spec() const;
+  nlohmann::json selection_facts() const;
 
   FirstError error_;
   const RunPlan plan_;
@@ -78,7 +81,8 @@ class Run : public Session {
   const LearnerPlace learner_place_;
   SimParts sim_;
   std::unique_ptr<Trace> trace_;
-  std::unique_ptr<Stream> learner_stream_;  // null: the learner runs on the host
+  std::unique_ptr<SelectionCache> selections_;  // null: `graph: auto` takes the graph
+  std::unique_ptr<Stream> learner_stream_;      // null: the learner runs on the host
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Policy> policy_;
   std::unique_ptr<Replay> replay_;

@@ -239,7 +239,8 @@ int program_async(void* stream, const ProgramLaunch* launch) {
   const CudaFrame frame{
       queue.stream,      launch->carriers,
       launch->arguments, static_cast<float*>(launch->scratch),
-      launch->precision, launch->products == Products::kLibrary ? library_of(queue) : nullptr};
+      launch->precision, launch->products == Products::kLibrary ? library_of(queue) : nullptr,
+      launch->inputs};
   size_t at = 0;
   const cudaError_t code = launch_program(frame, *launch->program, &at);
   if (code == cudaSuccess) return 0;

@@ -19,7 +19,7 @@ constexpr int kAddThreads = 256;
 
 struct Product {
   int m, n, k;
-  const float *a, *b;
+  FloatSource a, b;
   float* c;
   int a_stride, b_stride, c_stride;
   u64 a_distance, b_distance, c_distance;
@@ -112,8 +112,8 @@ __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float*
   const int piece = static_cast<int>(blockIdx.z) % p.pieces;
   const int first_k = piece * p.k_of_a_piece;
   const int last_k = min(first_k + p.k_of_a_piece, p.k);
-  const float* a = p.a + product * p.a_distance;
-  const float* b = p.b + product * p.b_distance;
+  const float* a = p.a.get() + product * p.a_distance;
+  const float* b = p.b.get() + product * p.b_distance;
 
   typename Shape::TransferA transfer_a;
   typename Shape::TransferB transfer_b;
@@ -191,9 +191,11 @@ Split split_of(const GemmOp& op) {
 }
 
 // Whether every row of every tile begins at a multiple of 16 bytes and is read in whole vectors.
-bool is_aligned(const float* first, int stride, u64 distance, int inner) {
-  return reinterpret_cast<uintptr_t>(first) % sizeof(float4) == 0 && stride % kVector == 0 &&
-         distance % kVector == 0 && inner % kVector == 0;
+// An input does wherever it lies, if its offset does (host_inputs.h).
+bool is_aligned(const FloatSource& first, int stride, u64 distance, int inner) {
+  return reinterpret_cast<uintptr_t>(first.known) % sizeof(float4) == 0 &&
+         first.offset % kVector == 0 && stride % kVector == 0 && distance % kVector == 0 &&
+         inner % kVector == 0;
 }
 
 template <class Math, bool kTransposeA, bool kTransposeB>
@@ -230,7 +232,10 @@ u64 scratch_floats(const GemmOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
-  if (frame.library != nullptr) {
+  // A library keeps the address that it was given; and what computes a product must not depend on
+  // how its operands are found.
+  const bool has_input = op.a.is_input() || op.b.is_input();
+  if (frame.library != nullptr && !has_input) {
     const cudaError_t code =
         frame.library->multiply(frame.stream, op, frame.precision, frame.floats(op.a),
                                 frame.floats(op.b), frame.floats(op.c), frame.scratch);
@@ -241,8 +246,8 @@ cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
   product.m = op.m;
   product.n = op.n;
   product.k = op.k;
-  product.a = frame.floats(op.a);
-  product.b = frame.floats(op.b);
+  product.a = frame.source(op.a);
+  product.b = frame.source(op.b);
   product.c = frame.floats(op.c);
   product.a_stride = op.a_stride;
   product.b_stride = op.b_stride;

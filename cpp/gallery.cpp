@@ -8,9 +8,7 @@ namespace millrace {
 
 namespace {
 
-constexpr uint64_t kSmallFloats = 14848;              // a kernel of about a microsecond
-constexpr uint64_t kLargeFloats = uint64_t{1} << 20;  // the batch of two of the cases
-constexpr int kRing = 8;                              // carriers of a chain
+constexpr int kRing = 8;  // carriers of a chain
 
 // Ops over a ring of carriers, each from two of them to the next; every fourth is a tanh, so that
 // values stay bounded however long the chain is.
@@ -85,9 +83,9 @@ void sort_descending(const float* source, uint64_t count, float* target, uint64_
   std::sort(target, target + count, [](float a, float b) { return a > b; });
 }
 
-GalleryProgramPtr one_host_scalar() {
+GalleryProgramPtr one_host_scalar(const GalleryScale& scale) {
   auto made = std::make_unique<GalleryProgram>("one_host_scalar_413_ops");
-  Chain chain(*made, kSmallFloats);
+  Chain chain(*made, scale.small_floats);
   chain.add_random(0);
   chain.add(205);
   chain.add_with_host_scalar(0);
@@ -96,14 +94,15 @@ GalleryProgramPtr one_host_scalar() {
 }
 
 // Every input is read once, as weights are; the other ops work on what is computed.
-GalleryProgramPtr varying_inputs(const std::string& name, int ops, int inputs, uint64_t floats) {
+GalleryProgramPtr varying_inputs(const std::string& name, int ops, int inputs, uint64_t floats,
+                                 uint64_t narrow_floats) {
   auto made = std::make_unique<GalleryProgram>(name);
   // A chain as wide as an input reads them; the rest is narrow.
   Chain wide(*made, floats);
   for (int i = 0; i < inputs; ++i) wide.add_with_input(i);
   const Operand last = made->workspace.find("ring" + std::to_string((inputs - 1) % kRing));
   std::vector<Operand> narrow;
-  const uint64_t few = std::min<uint64_t>(floats, kSmallFloats);
+  const uint64_t few = std::min(floats, narrow_floats);
   for (int i = 0; i < 2; ++i) {
     narrow.push_back(made->workspace.add_floats("narrow" + std::to_string(i), few));
   }
@@ -130,9 +129,9 @@ GalleryProgramPtr short_kernels(const std::string& name, int ops, int inputs, ui
   return made;
 }
 
-GalleryProgramPtr host_ops() {
+GalleryProgramPtr host_ops(const GalleryScale& scale) {
   auto made = std::make_unique<GalleryProgram>("host_ops_in_120_ops");
-  Chain chain(*made, kSmallFloats);
+  Chain chain(*made, scale.small_floats);
   chain.add_random(2);
   chain.add(30);
   chain.add_copy_in(0);
@@ -145,14 +144,14 @@ GalleryProgramPtr host_ops() {
 }
 
 // Most do too little in too few kernels, or would copy more than they compute.
-std::vector<GalleryProgramPtr> small_programs() {
+std::vector<GalleryProgramPtr> small_programs(const GalleryScale& scale) {
   constexpr int kPrograms = 21;
   std::vector<GalleryProgramPtr> all;
   for (int i = 0; i < kPrograms; ++i) {
     const std::string name = "small_program_" + std::to_string(i);
     const bool pays = i % 5 == 4;  // 4 of 21
-    all.push_back(pays ? short_kernels(name, 40 + 10 * i, 0, kSmallFloats, true)
-                       : short_kernels(name, 2 + i % 3, 1 + i % 2, kLargeFloats, false));
+    all.push_back(pays ? short_kernels(name, 40 + 10 * i, 0, scale.small_floats, true)
+                       : short_kernels(name, 2 + i % 3, 1 + i % 2, scale.large_floats, false));
   }
   return all;
 }
@@ -163,27 +162,29 @@ std::vector<std::string> gallery_names() {
   return {"one_host_scalar", "varying_inputs", "short_kernels", "host_ops", "small_programs"};
 }
 
-GalleryCase gallery_case(const std::string& name, uint64_t input_bytes) {
+GalleryCase gallery_case(const std::string& name, const GalleryScale& scale) {
   GalleryCase made{name, "", {}};
   if (name == "one_host_scalar") {
     made.about = "413 small kernels, one of which takes a number of the host";
-    made.programs.push_back(one_host_scalar());
+    made.programs.push_back(one_host_scalar(scale));
   } else if (name == "varying_inputs") {
     made.about = "740 kernels, 64 inputs that lie elsewhere in every run";
     constexpr int kInputs = 64;
-    const uint64_t floats = std::max<uint64_t>(input_bytes / kInputs / sizeof(float) / 4 * 4, 64);
-    made.programs.push_back(varying_inputs("varying_inputs_740_ops", 740, kInputs, floats));
+    const uint64_t floats =
+        std::max<uint64_t>(scale.input_bytes / kInputs / sizeof(float) / 4 * 4, 64);
+    made.programs.push_back(
+        varying_inputs("varying_inputs_740_ops", 740, kInputs, floats, scale.small_floats));
   } else if (name == "short_kernels") {
-    made.about = "random numbers and 6 kernels over 2^20 elements, 4 inputs that lie elsewhere";
-    made.programs.push_back(short_kernels("short_kernels_7_ops", 7, 4, kLargeFloats, true));
+    made.about = "random numbers and 6 kernels over many elements, 4 inputs that lie elsewhere";
+    made.programs.push_back(short_kernels("short_kernels_7_ops", 7, 4, scale.large_floats, true));
   } else if (name == "host_ops") {
     made.about =
         "120 small kernels, among them a copy from the host, an op placed there, and one "
         "that must stay there";
-    made.programs.push_back(host_ops());
+    made.programs.push_back(host_ops(scale));
   } else if (name == "small_programs") {
     made.about = "21 programs, 4 of them with kernels enough for a graph to pay";
-    made.programs = small_programs();
+    made.programs = small_programs(scale);
   } else {
     throw Failure(Code::kInvalid, "gallery: there is no case '" + name + "'");
   }
@@ -199,8 +200,9 @@ std::vector<GalleryProgramPtr> gallery_shapes(size_t count) {
   return all;
 }
 
-GalleryProgramPtr gallery_of_one_input(uint64_t floats) {
-  return varying_inputs("one_input_of_" + std::to_string(floats), 16, 1, floats);
+GalleryProgramPtr gallery_of_one_input(uint64_t floats, const GalleryScale& scale) {
+  return varying_inputs("one_input_of_" + std::to_string(floats), 16, 1, floats,
+                        scale.small_floats);
 }
 
 }  // namespace millrace

@@ -28,14 +28,20 @@ struct GalleryCase {
   std::vector<GalleryProgramPtr> programs;
 };
 
-// In the order of a report: programs run as they are, each way against the others.
-std::vector<std::string> gallery_names();
-// `input_bytes`: of all inputs of the case with large ones. Throws kInvalid for an unknown name.
-GalleryCase gallery_case(const std::string& name, uint64_t input_bytes);
+struct GalleryScale {
+  uint64_t small_floats = 14848;        // of a kernel of about a microsecond
+  uint64_t large_floats = 1ull << 20;   // the batch of two of the cases
+  uint64_t input_bytes = 312ull << 20;  // of all inputs of the case with large ones
+};
 
-// One program for each of `count` shapes, small and large ones mixed.
+// In the order of a report.
+std::vector<std::string> gallery_names();
+// Throws kInvalid for an unknown name.
+GalleryCase gallery_case(const std::string& name, const GalleryScale& scale);
+
+// One program of small kernels for each of `count` shapes.
 std::vector<GalleryProgramPtr> gallery_shapes(size_t count);
-// A few ops that read one input of so many floats.
-GalleryProgramPtr gallery_of_one_input(uint64_t floats);
+// 16 ops, one of which reads one input of so many floats.
+GalleryProgramPtr gallery_of_one_input(uint64_t floats, const GalleryScale& scale);
 
 }  // namespace millrace

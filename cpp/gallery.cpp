@@ -1,6 +1,7 @@
 #include "gallery.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "status.h"
 
@@ -10,45 +11,57 @@ namespace {
 
 constexpr int kRing = 8;  // carriers of a chain
 
-// Ops over a ring of carriers, each from two of them to the next; every fourth is a tanh, so that
-// values stay bounded however long the chain is.
+// Ops over a ring of carriers, each from two of them to the next. The cycle of functions neither
+// grows nor dies out nor settles: a bit that is changed anywhere still shows hundreds of ops later.
 class Chain {
  public:
-  Chain(GalleryProgram& to, uint64_t floats) : program_(to.program), floats_(floats) {
+  Chain(GalleryProgram& to, const std::string& name, uint64_t floats)
+      : program_(to.program), floats_(floats) {
     for (int i = 0; i < kRing; ++i) {
-      ring_.push_back(to.workspace.add_floats("ring" + std::to_string(i), floats));
+      ring_.push_back(to.workspace.add_floats(name + std::to_string(i), floats));
     }
   }
 
   void add(int ops) {
-    for (int i = 0; i < ops; ++i) add_one({ScalarSource::From::kConstant, 0.5f, 0, {}});
+    static constexpr struct {
+      Pointwise function;
+      float scalar;
+    } kCycle[] = {{Pointwise::kAddScaled, -1.8f},
+                  {Pointwise::kTanh, 1.4f},
+                  {Pointwise::kMultiply, 0.0f},
+                  {Pointwise::kAddScaled, 1.5f},
+                  {Pointwise::kTanh, 2.0f}};
+    for (int i = 0; i < ops; ++i) {
+      const auto& step = kCycle[static_cast<size_t>(at_) % std::size(kCycle)];
+      record(next(step.function, constant(step.scalar)));
+    }
   }
-  void add_with_host_scalar(int number) { add_one({ScalarSource::From::kHost, 0, number, {}}); }
+  void add_with_host_scalar(int number) {
+    record(next(Pointwise::kScale, {ScalarSource::From::kHost, 0, number, {}}));
+  }
   void add_random(u32 environment) {
-    program_.record(RandomFillOp{floats_, kStreamLearnerNoise, environment, target()});
-    ++at_;
+    record(RandomFillOp{floats_, kStreamLearnerNoise, environment, target()});
   }
-  // target = the last plus half of the input's floats.
-  void add_with_input(int number) {
-    PointwiseOp op = next(Pointwise::kAddScaled, {ScalarSource::From::kConstant, 0.5f, 0, {}});
-    op.b = Operand::of_input(number);
-    program_.record(op);
-    ++at_;
+  // target = the last plus half of `from`, which has as many floats or more.
+  void add_from(Operand from) {
+    PointwiseOp op = next(Pointwise::kAddScaled, constant(0.5f));
+    op.b = from;
+    record(op);
   }
-  void add_copy_in(int buffer) {
-    program_.record(CopyInOp{buffer, floats_, target()});
-    ++at_;
-  }
+  void add_copy_in(int buffer) { record(CopyInOp{buffer, floats_, target()}); }
   void add_on_host() {
-    program_.record_on_host(next(Pointwise::kTanh, {ScalarSource::From::kConstant, 0.7f, 0, {}}));
+    program_.record_on_host(next(Pointwise::kTanh, constant(1.4f)));
     ++at_;
   }
   void add_host_function(const char* name, HostFunctionOp::Function function) {
-    program_.record(HostFunctionOp{name, function, source(1), target(), floats_, floats_});
-    ++at_;
+    record(HostFunctionOp{name, function, source(1), target(), floats_, floats_});
   }
+  Operand last() const { return source(1); }
 
  private:
+  static ScalarSource constant(float value) {
+    return {ScalarSource::From::kConstant, value, 0, {}};
+  }
   Operand source(int back) const {
     return ring_[static_cast<size_t>((at_ + kRing - back) % kRing)];
   }
@@ -64,11 +77,8 @@ class Chain {
     op.scalar = scalar;
     return op;
   }
-  void add_one(const ScalarSource& scalar) {
-    static constexpr Pointwise kCycle[] = {Pointwise::kAddScaled, Pointwise::kMultiply,
-                                           Pointwise::kScale, Pointwise::kTanh};
-    const bool takes_scalar = scalar.from != ScalarSource::From::kConstant;
-    program_.record(next(takes_scalar ? Pointwise::kScale : kCycle[at_ % 4], scalar));
+  void record(const Op& op) {
+    program_.record(op);
     ++at_;
   }
 
@@ -85,7 +95,7 @@ void sort_descending(const float* source, uint64_t count, float* target, uint64_
 
 GalleryProgramPtr one_host_scalar(const GalleryScale& scale) {
   auto made = std::make_unique<GalleryProgram>("one_host_scalar_413_ops");
-  Chain chain(*made, scale.small_floats);
+  Chain chain(*made, "ring", scale.small_floats);
   chain.add_random(0);
   chain.add(205);
   chain.add_with_host_scalar(0);
@@ -98,40 +108,27 @@ GalleryProgramPtr varying_inputs(const std::string& name, int ops, int inputs, u
                                  uint64_t narrow_floats) {
   auto made = std::make_unique<GalleryProgram>(name);
   // A chain as wide as an input reads them; the rest is narrow.
-  Chain wide(*made, floats);
-  for (int i = 0; i < inputs; ++i) wide.add_with_input(i);
-  const Operand last = made->workspace.find("ring" + std::to_string((inputs - 1) % kRing));
-  std::vector<Operand> narrow;
-  const uint64_t few = std::min(floats, narrow_floats);
-  for (int i = 0; i < 2; ++i) {
-    narrow.push_back(made->workspace.add_floats("narrow" + std::to_string(i), few));
-  }
-  for (int i = inputs; i < ops; ++i) {
-    PointwiseOp op{};
-    op.function = i % 2 == 0 ? Pointwise::kTanh : Pointwise::kAddScaled;
-    op.count = few;
-    op.a = i == inputs ? last : narrow[static_cast<size_t>(i % 2)];
-    op.b = narrow[static_cast<size_t>((i + 1) % 2)];
-    op.y = narrow[static_cast<size_t>((i + 1) % 2)];
-    op.scalar.constant = 0.5f;
-    made->program.record(op);
-  }
+  Chain wide(*made, "wide", floats);
+  for (int i = 0; i < inputs; ++i) wide.add_from(Operand::of_input(i));
+  Chain narrow(*made, "narrow", std::min(floats, narrow_floats));
+  narrow.add_from(wide.last());
+  narrow.add(ops - inputs - 1);
   return made;
 }
 
 GalleryProgramPtr short_kernels(const std::string& name, int ops, int inputs, uint64_t floats,
                                 bool has_random) {
   auto made = std::make_unique<GalleryProgram>(name);
-  Chain chain(*made, floats);
+  Chain chain(*made, "ring", floats);
   if (has_random) chain.add_random(1);
-  for (int i = 0; i < inputs; ++i) chain.add_with_input(i);
+  for (int i = 0; i < inputs; ++i) chain.add_from(Operand::of_input(i));
   chain.add(ops - inputs - (has_random ? 1 : 0));
   return made;
 }
 
 GalleryProgramPtr host_ops(const GalleryScale& scale) {
   auto made = std::make_unique<GalleryProgram>("host_ops_in_120_ops");
-  Chain chain(*made, scale.small_floats);
+  Chain chain(*made, "ring", scale.small_floats);
   chain.add_random(2);
   chain.add(30);
   chain.add_copy_in(0);

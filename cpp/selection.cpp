@@ -23,7 +23,7 @@ struct NamedField {
   Field field;
 };
 constexpr NamedField kFields[] = {
-    {"program", &SelectionKey::program},         {"shapes", &SelectionKey::shapes},
+    {"shapes", &SelectionKey::shapes},           {"program", &SelectionKey::program},
     {"layout", &SelectionKey::layout},           {"device", &SelectionKey::device},
     {"driver", &SelectionKey::driver},           {"sharing", &SelectionKey::sharing},
     {"concurrency", &SelectionKey::concurrency},

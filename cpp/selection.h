@@ -38,8 +38,8 @@ Selection select(const std::vector<RunTimes>& ways, size_t current);
 
 // What a selection holds for; another value of any of these is another selection.
 struct SelectionKey {
-  std::string program;      // of its ops and shapes: Program::digest()
   std::string shapes;       // "batch 8192, envs 4096"
+  std::string program;      // of its ops: Program::digest()
   std::string layout;       // version of carriers and argument block
   std::string device;       // its name
   std::string driver;       // "13.0, runtime 13.0"

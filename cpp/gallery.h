@@ -30,7 +30,7 @@ struct GalleryCase {
 
 struct GalleryScale {
   uint64_t small_floats = 14848;        // of a kernel of about a microsecond
-  uint64_t large_floats = 1ull << 20;   // the batch of two of the cases
+  uint64_t large_floats = 1ull << 22;   // of a kernel that takes longer than its launch
   uint64_t input_bytes = 312ull << 20;  // of all inputs of the case with large ones
 };
 

@@ -69,7 +69,9 @@ SelectionCache::Entry* SelectionCache::entry_of(const std::string& name, const S
 SelectionCache::Lookup SelectionCache::find(const std::string& name, const SelectionKey& key) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (Entry* entry = entry_of(name, key)) {
+    const bool is_newer = entry->used_at != unix_time_;
     entry->used_at = unix_time_;
+    if (is_newer && !path_.empty()) write();
     return {entry->selection, ""};
   }
   if (!read_error_.empty()) return {std::nullopt, read_error_};

@@ -97,6 +97,9 @@ TEST_F(SelectionCacheTest, OldOnesAreDropped) {
   SelectionCache(path_, kNow).put("update", key(), taken("graph"));
   EXPECT_EQ(SelectionCache(path_, kNow + SelectionCache::kIdleSeconds).size(), 1u);
   EXPECT_EQ(SelectionCache(path_, kNow + SelectionCache::kIdleSeconds + 1).size(), 0u);
+  // What is used stays.
+  SelectionCache(path_, kNow + SelectionCache::kIdleSeconds).find("update", key());
+  EXPECT_EQ(SelectionCache(path_, kNow + SelectionCache::kIdleSeconds + 1).size(), 1u);
   SelectionCache cache("", kNow);
   for (size_t i = 0; i < SelectionCache::kMostEntries + 5; ++i) {
     cache.put("program " + std::to_string(i), key(), taken("graph"));

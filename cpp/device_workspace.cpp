@@ -8,7 +8,8 @@ namespace millrace {
 
 namespace {
 
-constexpr uint64_t kAlignment = 256;  // what devices load best from
+constexpr uint64_t kAlignment = 256;      // what devices load best from
+constexpr uint64_t kInputAlignment = 16;  // host_inputs.h: kernels load four floats at once
 
 uint64_t padded(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -125,6 +126,11 @@ uint64_t DeviceWorkspace::scalars_offset() const {
 void DeviceWorkspace::set_arguments(const Arguments& arguments, const HostInputs& inputs) {
   MR_CHECK(inputs.scalars.size() >= takes_.scalars && inputs.inputs.size() >= takes_.inputs(),
            "a run brings every scalar and input that its programs take");
+  for (size_t i = 0; i < takes_.inputs(); ++i) {
+    MR_CHECK(reinterpret_cast<uintptr_t>(inputs.inputs[i]) % kInputAlignment == 0,
+             "input " + std::to_string(i) + " does not begin at a multiple of " +
+                 std::to_string(kInputAlignment) + " bytes");
+  }
   Event& free_again = *staged_[next_block_];
   free_again.wait();
   char* block = reinterpret_cast<char*>(staging_.floats()) +

@@ -229,6 +229,7 @@ nlohmann::json LearnerFastSac::graph_facts() const {
   for (const SelectedProgram* program : {critic_update_.get(), whole_update_.get()}) {
     nlohmann::json& entry = facts[program->name()] = program->program().describe();
     entry["place"] = "device";
+    entry["copied_bytes_per_run"] = device_->block_bytes();
   }
   return facts;
 }

@@ -148,6 +148,9 @@ TEST_P(ProgramRunnerTest, ARunThatBringsTooLittleIsRefused) {
   Bench bench(GetParam(), obstructed);
   ProgramRunner runner(bench.backend, bench.stream, bench.device, obstructed.program, Way::kEager);
   EXPECT_THROW(runner.run(RandomProgram::arguments_of(0), HostInputs{}), Failure);
+  HostInputs shifted = obstructed.inputs_of(0, bench.memory.floats());
+  shifted.inputs[0] += 1;  // kernels load four floats at once
+  EXPECT_THROW(runner.run(RandomProgram::arguments_of(0), shifted), Failure);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ final class SelectionCommand {
       mixinStandardHelpOptions = true,
       footer = {
         "",
-        "taken: the way that runs. A way is taken only if it gains more than 3 % and more than twice",
+        "taken: the way that runs. A way is taken only if it gains more than 3 %% and more than twice",
         "the spread (MAD) of its times.",
         "",
         "Examples",

@@ -89,6 +89,12 @@ class SelectionCommandTest {
   }
 
   @Test
+  void theHelpSaysWhatAGainMustBe() {
+    assertEquals(0, run("selection", "show", "--help"));
+    assertTrue(out.contains("only if it gains more than 3 % and more than twice"), out);
+  }
+
+  @Test
   void theCacheLiesBesideTheRunOrWhereItIsConfigured() {
     assertEquals(0, train("a"), () -> err);
     assertEquals(folder.resolve("selection.json").toString(), opened());

@@ -72,10 +72,11 @@ TEST(TanhGaussianBody, ActionsAndTheirGradientsAreTheCpus) {
     std::vector<float> action(kActions), heads_gradient(2 * kActions);
     float log_probability = 0, deviations = 0;
     run_team(lanes, [&](const LaneTeam& team) {
-      const float log =
-          sample_action_row<false>(team, kFastSacDensity, heads.data(), bias.data(), noise.data(), action.data(), kActions);
-      const float sum = action_gradient_row<false>(team, kFastSacDensity, heads.data(), bias.data(), noise.data(),
-                                            above.data(), 1.0f, heads_gradient.data(), kActions);
+      const float log = sample_action_row<false>(team, kFastSacDensity, heads.data(), bias.data(),
+                                                 noise.data(), action.data(), kActions);
+      const float sum =
+          action_gradient_row<false>(team, kFastSacDensity, heads.data(), bias.data(), noise.data(),
+                                     above.data(), 1.0f, heads_gradient.data(), kActions);
       if (team.leads()) {
         log_probability = log;
         deviations = sum;

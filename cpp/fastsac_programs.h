@@ -35,7 +35,7 @@ struct FastSacPrograms : SacPrograms {
   // The gradient of the critics' input is computed from here on: the vector that the action begins
   // in, to the end.
   int first_gradient_column() const {
-    return layout.critic_dim / Network::kVector * Network::kVector;
+    return layout.critic_dim / kVectorWidth * kVectorWidth;
   }
   void add_buffers();
   SampleActionOp sample(u32 first_normal, Operand critic_input) const;

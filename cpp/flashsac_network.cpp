@@ -37,7 +37,8 @@ void make_orthonormal(std::vector<double>& vectors, int count, int length) {
 
 // [output][input]: orthonormal rows, or columns where there are more rows than columns; then rows
 // of length 1.
-void draw_weights(RandomSource source, int outputs, int inputs, float* weights) {
+void draw_weights(RandomSource source, int outputs, int inputs, uint64_t row_stride,
+                  float* weights) {
   const bool has_long_rows = outputs <= inputs;
   const int count = std::min(outputs, inputs), length = std::max(outputs, inputs);
   std::vector<double> vectors(static_cast<size_t>(count) * length);
@@ -53,7 +54,7 @@ void draw_weights(RandomSource source, int outputs, int inputs, float* weights) 
     };
     for (int i = 0; i < inputs; ++i) squares += value(i) * value(i);
     for (int i = 0; i < inputs; ++i) {
-      weights[static_cast<size_t>(o) * inputs + i] =
+      weights[static_cast<size_t>(o) * row_stride + i] =
           static_cast<float>(value(i) / std::sqrt(squares));
     }
   }
@@ -66,12 +67,12 @@ FlashSacNetwork::FlashSacNetwork(NetworkShape shape) : shape_(shape) {
            "a network has no side 0");
   const int wide = kExpansion * shape.hidden;
   embed_norm_ = add_norm("embed/norm", shape.inputs);
-  embed_ = add_linear("embed", shape.inputs, shape.hidden, false);
+  embed_ = add_linear("embed", shape.inputs, shape.hidden, {true, false});
   for (int b = 0; b < kBlocks; ++b) {
     const std::string name = "b" + std::to_string(b);
-    blocks_[b].widen = add_linear(name + "/l0", shape.hidden, wide, false);
+    blocks_[b].widen = add_linear(name + "/l0", shape.hidden, wide, {false, false});
     blocks_[b].wide_norm = add_norm(name + "/l0/norm", wide);
-    blocks_[b].narrow = add_linear(name + "/l1", wide, shape.hidden, false);
+    blocks_[b].narrow = add_linear(name + "/l1", wide, shape.hidden, {false, false});
     blocks_[b].narrow_norm = add_norm(name + "/l1/norm", shape.hidden);
   }
   final_gain_ = parameter_count_;
@@ -80,18 +81,19 @@ FlashSacNetwork::FlashSacNetwork(NetworkShape shape) : shape_(shape) {
       {"norm/weight", {shape.hidden}, final_gain_, hidden, hidden, 0, NetworkTensor::kGain, false});
   row_blocks_.push_back({final_gain_, shape.groups, shape.hidden, root(shape.hidden)});
   parameter_count_ += shape.groups * hidden;
-  head_ = add_linear("head", shape.hidden, shape.outputs, true);
+  head_ = add_linear("head", shape.hidden, shape.outputs, {false, true});
   head_bias_ = parameter_count_;
+  const uint64_t head_width = head_.outputs;
   tensors_.push_back({"head/bias",
                       {shape.outputs},
                       head_bias_,
-                      static_cast<uint64_t>(shape.outputs),
-                      static_cast<uint64_t>(shape.outputs),
+                      head_width,
+                      head_width,
                       shape.hidden,
                       NetworkTensor::kBias,
                       true});
-  row_blocks_.push_back({head_bias_, shape.groups, shape.outputs, 0.0f});
-  parameter_count_ += static_cast<uint64_t>(shape.groups) * shape.outputs;
+  row_blocks_.push_back({head_bias_, shape.groups, head_.outputs, 0.0f});
+  parameter_count_ += shape.groups * head_width;
   add_statistics("embed/norm", embed_norm_);
   for (int b = 0; b < kBlocks; ++b) {
     const std::string name = "b" + std::to_string(b);
@@ -101,31 +103,38 @@ FlashSacNetwork::FlashSacNetwork(NetworkShape shape) : shape_(shape) {
 }
 
 GroupedLinear FlashSacNetwork::add_linear(const std::string& name, int inputs, int outputs,
-                                          bool is_head) {
-  const GroupedLinear linear = {shape_.groups, inputs, outputs, parameter_count_};
+                                          Outer is_outer) {
+  const GroupedLinear linear = {shape_.groups, is_outer.inputs ? filled_up(inputs) : inputs,
+                                is_outer.outputs ? filled_up(outputs) : outputs, parameter_count_};
   tensors_.push_back({name + "/weight",
                       {outputs, inputs},
                       linear.weight,
-                      static_cast<uint64_t>(inputs),
+                      static_cast<uint64_t>(linear.inputs),
                       linear.distance(),
                       inputs,
                       NetworkTensor::kWeight,
-                      is_head});
-  row_blocks_.push_back({linear.weight, shape_.groups * outputs, inputs, 1.0f});
+                      is_outer.outputs});
+  row_blocks_.push_back({linear.weight, shape_.groups * linear.outputs, linear.inputs, 1.0f});
   parameter_count_ += linear.count();
   return linear;
 }
 
 FlashSacNetwork::Norm FlashSacNetwork::add_norm(const std::string& name, int width) {
-  const Norm norm = {width, parameter_count_, statistics_count_};
-  const uint64_t both = 2 * static_cast<uint64_t>(width);
+  const Norm norm = {width, filled_up(width), parameter_count_, statistics_count_};
+  const uint64_t both = 2 * static_cast<uint64_t>(norm.width);
   tensors_.push_back(
       {name + "/weight", {width}, norm.affine, both, both, 0, NetworkTensor::kGain, false});
-  tensors_.push_back(
-      {name + "/bias", {width}, norm.affine + width, both, both, 0, NetworkTensor::kShift, false});
-  row_blocks_.push_back({norm.affine, shape_.groups, 2 * width, root(width)});
+  tensors_.push_back({name + "/bias",
+                      {width},
+                      norm.affine + norm.width,
+                      both,
+                      both,
+                      0,
+                      NetworkTensor::kShift,
+                      false});
+  row_blocks_.push_back({norm.affine, shape_.groups, 2 * norm.width, root(width)});
   parameter_count_ += shape_.groups * both;
-  statistics_count_ += static_cast<uint64_t>(shape_.groups) * width;
+  statistics_count_ += static_cast<uint64_t>(shape_.groups) * norm.width;
   return norm;
 }
 
@@ -134,9 +143,9 @@ void FlashSacNetwork::add_statistics(const std::string& name, const Norm& norm) 
   const uint64_t width = norm.width;
   const uint64_t mean = parameter_count_ + norm.statistics;
   tensors_.push_back(
-      {name + "/mean", {norm.width}, mean, width, width, 0, NetworkTensor::kMean, false});
+      {name + "/mean", {norm.columns}, mean, width, width, 0, NetworkTensor::kMean, false});
   tensors_.push_back({name + "/var",
-                      {norm.width},
+                      {norm.columns},
                       mean + statistics_count_,
                       width,
                       width,
@@ -151,11 +160,11 @@ FlashSacNetwork::Activations FlashSacNetwork::add_activations(Workspace& workspa
   const uint64_t lines = static_cast<uint64_t>(rows) * shape_.groups;
   const uint64_t narrow = lines * shape_.hidden, wide = kExpansion * narrow;
   const auto add = [&](const std::string& what, uint64_t count) {
-    return workspace.add_transient(name + "/" + what, count);
+    return workspace.add_activation(name + "/" + what, count);
   };
   Activations activations;
   activations.rows = rows;
-  activations.embedded = add("embedded", lines * shape_.inputs);
+  activations.embedded = add("embedded", lines * input_stride());
   activations.stream[0] = add("stream0", narrow);
   for (int b = 0; b < kBlocks; ++b) {
     const std::string block = "b" + std::to_string(b) + "/";
@@ -165,13 +174,13 @@ FlashSacNetwork::Activations FlashSacNetwork::add_activations(Workspace& workspa
     activations.stream[b + 1] = add("stream" + std::to_string(b + 1), narrow);
   }
   activations.final_output = add("final_output", narrow);
-  activations.inverse_rms = add("inverse_rms", lines);
+  activations.inverse_rms = workspace.add_transient(name + "/inverse_rms", lines);
   if (with_gradients) {
     activations.final_gradient = add("final_gradient", narrow);
     activations.stream_gradient = add("stream_gradient", narrow);
     activations.wide_gradient = add("wide_gradient", wide);
     activations.narrow_gradient = add("narrow_gradient", narrow);
-    activations.embedded_gradient = add("embedded_gradient", lines * shape_.inputs);
+    activations.embedded_gradient = add("embedded_gradient", lines * input_stride());
   }
   return activations;
 }
@@ -217,7 +226,7 @@ void FlashSacNetwork::record_forward(Program& program, const Weights& weights, i
     program.record(op);
   };
   normalise(embedding_norm(weights, rows, input, input_stride), Operand{}, activations.embedded);
-  program.record(embed_.forward(rows, rows_of(activations.embedded, groups, shape_.inputs),
+  program.record(embed_.forward(rows, rows_of(activations.embedded, groups, embed_.inputs),
                                 parameters, activations.stream[0]));
   for (int b = 0; b < kBlocks; ++b) {
     const Block& block = blocks_[b];
@@ -308,7 +317,7 @@ void FlashSacNetwork::record_backward(Program& program, const Weights& weights, 
   const int groups = shape_.groups;
   ColumnSumOp bias{};
   bias.rows = head_rows;
-  bias.width = groups * shape_.outputs;
+  bias.width = groups * head_width();
   bias.values = heads_gradient;
   bias.sums = parameter_gradient + head_bias_;
   program.record(bias);
@@ -318,7 +327,7 @@ void FlashSacNetwork::record_backward(Program& program, const Weights& weights, 
   record_blocks_backward(program, weights, rows, head_rows, activations, heads_gradient,
                          parameter_gradient);
   program.record(embed_.weight_gradient(rows, activations.stream_gradient,
-                                        rows_of(activations.embedded, groups, shape_.inputs),
+                                        rows_of(activations.embedded, groups, embed_.inputs),
                                         parameter_gradient));
   program.record(embed_.input_gradient(rows, activations.stream_gradient, weights.parameters,
                                        activations.embedded_gradient));
@@ -357,13 +366,15 @@ RunningStatisticsOp FlashSacNetwork::move_statistics(Operand parameters, Operand
 }
 
 void FlashSacNetwork::initialise(float* parameters, u64 seed, u32 first_environment) const {
+  std::fill_n(parameters, span(), 0.0f);
   u32 environment = first_environment;
   for (const NetworkTensor& tensor : tensors_) {
     for (int g = 0; g < shape_.groups; ++g, ++environment) {
       float* values = parameters + tensor.offset + g * tensor.distance;
       if (tensor.kind == NetworkTensor::kWeight) {
         draw_weights(random_source(seed, kStreamInitialWeights, environment, 0),
-                     static_cast<int>(tensor.shape[0]), static_cast<int>(tensor.shape[1]), values);
+                     static_cast<int>(tensor.shape[0]), static_cast<int>(tensor.shape[1]),
+                     tensor.row_stride, values);
         continue;
       }
       const bool is_one =

@@ -8,6 +8,9 @@
 // in training mode leaves its own statistics in the order of the running ones, which move towards
 // them only after the step, so that a step that is left out leaves them alone, too.
 //
+// The input's columns and the head's rows are filled up (grouped_linear.h); so are the embedding's
+// BatchNorm and its statistics, with gains of zero.
+//
 // Only records programs; owns no memory.
 #pragma once
 
@@ -30,7 +33,7 @@ class FlashSacNetwork {
   // Places from the start of the span; statistics: of the means, the variances stand
   // statistics_count() behind.
   struct Norm {
-    int width;
+    int columns, width;  // without and with what fills them up
     uint64_t affine, statistics;
   };
   struct Block {
@@ -59,6 +62,8 @@ class FlashSacNetwork {
   explicit FlashSacNetwork(NetworkShape shape);
 
   const NetworkShape& shape() const { return shape_; }
+  int input_stride() const { return embed_.inputs; }  // of rows of inputs
+  int head_width() const { return head_.outputs; }    // of one group's heads
   uint64_t head_bias() const { return head_bias_; }
   uint64_t parameter_count() const { return parameter_count_; }    // trained
   uint64_t statistics_count() const { return statistics_count_; }  // means, as many variances
@@ -72,7 +77,7 @@ class FlashSacNetwork {
   Activations add_activations(Workspace& workspace, const std::string& name, int rows,
                               bool with_gradients) const;
 
-  // heads [row][group][output], of the first `rows` rows.
+  // heads [row][group][head_width()], of the first `rows` rows.
   void record_forward(Program& program, const Weights& weights, int rows, Operand input,
                       int input_stride, const Activations& activations, Operand heads) const;
 
@@ -83,7 +88,8 @@ class FlashSacNetwork {
                        Operand input, int input_stride, const Activations& activations,
                        Operand heads_gradient, Operand parameter_gradient) const;
 
-  // In evaluation mode: to the gradient of the input, [row][column], summed over the groups.
+  // In evaluation mode: to the gradient of the input, [row][input_stride()], summed over the
+  // groups.
   void record_input_gradient(Program& program, Operand parameters, int rows, Operand input,
                              int input_stride, const Activations& activations,
                              Operand heads_gradient, Operand input_gradient) const;
@@ -98,7 +104,11 @@ class FlashSacNetwork {
   void initialise(float* parameters, u64 seed, u32 first_environment) const;
 
  private:
-  GroupedLinear add_linear(const std::string& name, int inputs, int outputs, bool is_head);
+  // With the widths of the tensor, which are filled up where `is_outer` says so.
+  struct Outer {
+    bool inputs, outputs;
+  };
+  GroupedLinear add_linear(const std::string& name, int inputs, int outputs, Outer is_outer);
   Norm add_norm(const std::string& name, int width);
   void add_statistics(const std::string& name, const Norm& norm);
   BatchNorm batch_norm(const Norm& norm, const Weights& weights, int rows, Operand input,

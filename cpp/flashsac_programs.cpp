@@ -32,25 +32,31 @@ void FlashSacPrograms::initialise(u64 seed) {
 void FlashSacPrograms::add_buffers() {
   const uint64_t rows = all_rows(), half = spec.batch;
   const uint64_t actions = layout.action_dim;
-  const uint64_t values = static_cast<uint64_t>(kCritics) * spec.atoms;
+  const uint64_t values = static_cast<uint64_t>(kCritics) * value_stride();
+  const uint64_t heads = actor.head_width();
   const auto add = [this](const char* name, uint64_t count) {
     return workspace.add_transient(name, count);
   };
-  buffers_.observation = add("batch/observation", rows * layout.observation_dim);
-  buffers_.critic_input = add("batch/critic", rows * critic_width());
-  buffers_.action_heads = add("action/heads", rows * 2 * actions);
-  buffers_.action_heads_gradient = add("action/heads_gradient", half * 2 * actions);
+  const auto add_activation = [this](const char* name, uint64_t count) {
+    return workspace.add_activation(name, count);
+  };
+  buffers_.observation = add_activation("batch/observation", rows * observation_stride());
+  buffers_.critic_input = add_activation("batch/critic", rows * critic_stride());
+  buffers_.action_heads = add("action/heads", rows * heads);
+  buffers_.action_heads_gradient = add_activation("action/heads_gradient", half * heads);
   buffers_.noise = add("action/noise", half * actions);
   buffers_.log_probability = add("action/log_probability", half);
-  buffers_.input_gradient = add("action/gradient", half * critic_width());
+  buffers_.input_gradient = add("action/gradient", half * critic_stride());
   buffers_.logits = add("value/logits", rows * values);
+  buffers_.next_logits = add("value/next_logits", rows * values);
   buffers_.target_distribution = add("value/target", half * values);
-  buffers_.logits_gradient = add("value/gradient", half * values);
+  buffers_.logits_gradient = add_activation("value/gradient", half * values);
   buffers_.actor_statistics = add("actor/batch_statistics", 2 * actor.statistics_count());
   buffers_.critic_statistics = add("critic/batch_statistics", 2 * critic.statistics_count());
   buffers_.target_statistics = add("target/batch_statistics", 2 * critic.statistics_count());
   buffers_.actor = actor.add_activations(workspace, "actor", all_rows(), true);
   buffers_.critic = critic.add_activations(workspace, "critic", all_rows(), true);
+  buffers_.target_critic = critic.add_activations(workspace, "target", all_rows(), false);
 }
 
 SampleActionOp FlashSacPrograms::sample(Operand heads, u32 first_normal,
@@ -58,14 +64,14 @@ SampleActionOp FlashSacPrograms::sample(Operand heads, u32 first_normal,
   SampleActionOp op{};
   op.rows = spec.batch;
   op.actions = layout.action_dim;
-  op.heads_stride = 2 * layout.action_dim;
+  op.heads_stride = actor.head_width();
   op.heads = heads;
   op.bias = actor_state.parameters + actor.head_bias();
   op.density = kFlashSacDensity;
   op.stream = kStreamLearnerNoise;
   op.first_normal = first_normal;
   op.action = critic_input + layout.critic_dim;
-  op.action_stride = critic_width();
+  op.action_stride = critic_stride();
   op.log_probability = buffers_.log_probability;
   op.noise = buffers_.noise;
   return op;
@@ -87,15 +93,15 @@ void FlashSacPrograms::record_critic() {
   critic_program = std::make_unique<Program>("flashsac/critic", workspace);
   Program& program = *critic_program;
   const LearnerStatistics& scalars = *critic_statistics;
-  const Operand next_observation = buffers_.observation + second_half(layout.observation_dim);
-  const Operand next_critic_input = buffers_.critic_input + second_half(critic_width());
+  const Operand next_observation = buffers_.observation + second_half(observation_stride());
+  const Operand next_critic_input = buffers_.critic_input + second_half(critic_stride());
 
   program.record(unpack_observation(layout.next_observation(), next_observation));
   program.record(unpack_critic(layout.critic(), buffers_.critic_input));
   program.record(unpack_action(buffers_.critic_input));
   program.record(unpack_critic(layout.next_critic(), next_critic_input));
   actor.record_forward(program, {actor_state.parameters, Operand{}}, spec.batch, next_observation,
-                       layout.observation_dim, buffers_.actor, buffers_.action_heads);
+                       observation_stride(), buffers_.actor, buffers_.action_heads);
   program.record(sample(buffers_.action_heads, 0, next_critic_input));
   record_targets(program);
   record_critic_loss(program);
@@ -109,9 +115,10 @@ void FlashSacPrograms::record_critic() {
 
 void FlashSacPrograms::record_targets(Program& program) {
   critic.record_forward(program, {target, buffers_.target_statistics}, all_rows(),
-                        buffers_.critic_input, critic_width(), buffers_.critic, buffers_.logits);
+                        buffers_.critic_input, critic_stride(), buffers_.target_critic,
+                        buffers_.next_logits);
   ProjectTargetOp project = projection();
-  project.logits = buffers_.logits + second_half(kCritics * spec.atoms);
+  project.logits = buffers_.next_logits + second_half(kCritics * value_stride());
   project.bias = target + critic.head_bias();
   project.log_probability = buffers_.log_probability;
   project.target = buffers_.target_distribution;
@@ -122,7 +129,7 @@ void FlashSacPrograms::record_targets(Program& program) {
 void FlashSacPrograms::record_critic_loss(Program& program) {
   const LearnerStatistics& scalars = *critic_statistics;
   const FlashSacNetwork::Weights weights = {critic_state.parameters, buffers_.critic_statistics};
-  critic.record_forward(program, weights, all_rows(), buffers_.critic_input, critic_width(),
+  critic.record_forward(program, weights, all_rows(), buffers_.critic_input, critic_stride(),
                         buffers_.critic, buffers_.logits);
   CriticLossOp loss{};
   loss.rows = spec.batch;
@@ -140,7 +147,7 @@ void FlashSacPrograms::record_critic_loss(Program& program) {
   loss.is_mean_over_groups = true;
   program.record(loss);
   critic.record_backward(program, weights, all_rows(), spec.batch, buffers_.critic_input,
-                         critic_width(), buffers_.critic, buffers_.logits_gradient,
+                         critic_stride(), buffers_.critic, buffers_.logits_gradient,
                          critic_state.gradient);
 }
 
@@ -151,13 +158,13 @@ void FlashSacPrograms::record_actor() {
   const FlashSacNetwork::Weights weights = {actor_state.parameters, buffers_.actor_statistics};
 
   program.record(unpack_observation(layout.observation(), buffers_.observation));
-  actor.record_forward(program, weights, all_rows(), buffers_.observation, layout.observation_dim,
+  actor.record_forward(program, weights, all_rows(), buffers_.observation, observation_stride(),
                        buffers_.actor, buffers_.action_heads);
   // Normals behind those of the critic program's next action.
   program.record(sample(buffers_.action_heads, layout.action_dim, buffers_.critic_input));
   record_actor_loss(program);
   actor.record_backward(program, weights, all_rows(), spec.batch, buffers_.observation,
-                        layout.observation_dim, buffers_.actor, buffers_.action_heads_gradient,
+                        observation_stride(), buffers_.actor, buffers_.action_heads_gradient,
                         actor_state.gradient);
   record_gradient_norm(program, actor_state, scalars["loss/actor"], false);
   record_step(program, actor_state, actor, LearningRate::kActor, Operand{});
@@ -171,7 +178,7 @@ void FlashSacPrograms::record_actor() {
 void FlashSacPrograms::record_actor_loss(Program& program) {
   const LearnerStatistics& scalars = *actor_statistics;
   critic.record_forward(program, {critic_state.parameters, Operand{}}, spec.batch,
-                        buffers_.critic_input, critic_width(), buffers_.critic, buffers_.logits);
+                        buffers_.critic_input, critic_stride(), buffers_.critic, buffers_.logits);
   ActorLossOp loss{};
   loss.rows = spec.batch;
   loss.groups = kCritics;
@@ -187,18 +194,18 @@ void FlashSacPrograms::record_actor_loss(Program& program) {
   loss.takes_smallest = true;
   program.record(loss);
   critic.record_input_gradient(program, critic_state.parameters, spec.batch, buffers_.critic_input,
-                               critic_width(), buffers_.critic, buffers_.logits_gradient,
+                               critic_stride(), buffers_.critic, buffers_.logits_gradient,
                                buffers_.input_gradient);
   ActionGradientOp heads{};
   heads.rows = spec.batch;
   heads.actions = layout.action_dim;
   heads.density = kFlashSacDensity;
-  heads.heads_stride = 2 * layout.action_dim;
+  heads.heads_stride = actor.head_width();
   heads.heads = buffers_.action_heads;
   heads.bias = actor_state.parameters + actor.head_bias();
   heads.noise = buffers_.noise;
   heads.action_gradient = buffers_.input_gradient + layout.critic_dim;
-  heads.action_gradient_stride = critic_width();
+  heads.action_gradient_stride = critic_stride();
   heads.log_alpha = log_alpha;
   heads.heads_gradient = buffers_.action_heads_gradient;
   heads.mean_deviation = scalars["policy/std_mean"];

@@ -30,10 +30,11 @@ struct FlashSacPrograms : SacPrograms {
   struct Buffers {
     Operand observation, critic_input;  // s, then s'
     Operand action_heads, noise, log_probability, action_heads_gradient;
-    Operand input_gradient;  // of the critics, [row][critic_width()]
-    Operand logits, target_distribution, logits_gradient;
+    Operand input_gradient;  // of the critics, [row][critic_stride()]
+    Operand logits, next_logits, target_distribution, logits_gradient;
     Operand actor_statistics, critic_statistics, target_statistics;  // of the batch
-    FlashSacNetwork::Activations actor, critic;
+    // The target critics have their own, so that they need not wait for the critics.
+    FlashSacNetwork::Activations actor, critic, target_critic;
   };
 
   void add_buffers();
@@ -47,9 +48,9 @@ struct FlashSacPrograms : SacPrograms {
   void record_step(Program& program, const Trained& trained, const FlashSacNetwork& network,
                    LearningRate rate, Operand moving_target);
 
-  int observation_stride() const override { return layout.observation_dim; }
-  int critic_stride() const override { return critic_width(); }
-  int value_stride() const override { return spec.atoms; }
+  int observation_stride() const override { return actor.input_stride(); }
+  int critic_stride() const override { return critic.input_stride(); }
+  int value_stride() const override { return critic.head_width(); }
   int all_rows() const { return 2 * spec.batch; }
   // Where the second half of rows of that width begins.
   uint64_t second_half(int width) const { return static_cast<uint64_t>(spec.batch) * width; }

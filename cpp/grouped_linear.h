@@ -7,6 +7,13 @@
 
 namespace millrace {
 
+// Devices read rows in vectors of that many elements; widths that come from outside are filled up
+// to it with zeros, which stay zero: zero inputs make no gradient, and zero weights no output.
+constexpr int kVectorWidth = 8;
+constexpr int filled_up(int width) {
+  return (width + kVectorWidth - 1) / kVectorWidth * kVectorWidth;
+}
+
 struct GroupedLinear {
   int groups, inputs, outputs;
   uint64_t weight;

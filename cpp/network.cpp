@@ -23,7 +23,8 @@ Network::Network(NetworkShape shape) : shape_(shape) {
     const bool is_head = i == kHiddenLayers;
     const int outputs = is_head ? shape.outputs : shape.hidden >> i;
     const std::string name = is_head ? "head" : "l" + std::to_string(i);
-    Layer layer{i == 0 ? filled(inputs) : inputs, is_head ? filled(outputs) : outputs, 0, 0, 0, 0};
+    Layer layer{
+        i == 0 ? filled_up(inputs) : inputs, is_head ? filled_up(outputs) : outputs, 0, 0, 0, 0};
     layer.weight = place(name + "/weight", {outputs, inputs}, layer.outputs, layer.inputs, inputs,
                          Tensor::kWeight, is_head);
     const auto place_vector = [&](const char* part, Tensor::Kind kind) {

@@ -4,8 +4,7 @@
 // layer of all groups is one matrix, too. Gradients, moments and targets share this layout.
 //
 // What comes from outside and what goes out has any width: the first layer's columns and the head's
-// rows are filled up to a multiple of kVector, so that devices read rows in whole vectors. What
-// fills them up is zero for ever: zero inputs make no gradient, and zero weights no output.
+// rows are filled up (grouped_linear.h).
 //
 // Only records programs; owns no memory.
 #pragma once
@@ -27,8 +26,6 @@ struct NetworkShape {
 class Network {
  public:
   static constexpr int kHiddenLayers = 3;
-  static constexpr int kVector = 8;
-  static constexpr int filled(int width) { return (width + kVector - 1) / kVector * kVector; }
 
   // Filled-up widths. Offsets are elements from the start of the span.
   struct Layer {
@@ -69,7 +66,7 @@ class Network {
                        Operand parameter_gradient) const;
 
   // From the gradient of the heads to that of `columns` input columns, summed over the groups.
-  // Devices are fastest where first_column is a multiple of kVector.
+  // Devices are fastest where first_column is a multiple of kVectorWidth.
   void record_input_gradient(Program& program, Operand parameters, const Activations& activations,
                              Operand heads_gradient, int first_column, int columns,
                              Operand input_gradient) const;

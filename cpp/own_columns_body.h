@@ -21,10 +21,11 @@ MR_LOOP_FN void each_own_column(const Team& team, int width, const Visit& visit)
   }
 }
 
-template <int kOwn, int kVector = 1, class Team>
-MR_LOOP_FN void read_own_columns(const Team& team, const float* row, int width,
+template <int kOwn, int kVector = 1, class Stored, class Team>
+MR_LOOP_FN void read_own_columns(const Team& team, const Stored* row, int width,
                                  float (&own)[kOwn]) {
-  each_own_column<kOwn, kVector>(team, width, [&](int at, int column) { own[at] = row[column]; });
+  each_own_column<kOwn, kVector>(
+      team, width, [&](int at, int column) { own[at] = static_cast<float>(row[column]); });
 }
 
 }  // namespace millrace

@@ -36,8 +36,8 @@ class FlashSacPolicy : public PolicyNetwork {
   uint64_t parameter_count() const override { return network_.span(); }
   const std::vector<NetworkTensor>& tensors() const override { return network_.tensors(); }
   uint64_t head_bias() const override { return network_.head_bias(); }
-  int input_stride() const override { return network_.shape().inputs; }
-  int head_width() const override { return network_.shape().outputs; }
+  int input_stride() const override { return network_.input_stride(); }
+  int head_width() const override { return network_.head_width(); }
   void add_carriers(Workspace& workspace, int rows) override {
     activations_ = network_.add_activations(workspace, "policy", rows, false);
   }

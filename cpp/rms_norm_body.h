@@ -14,22 +14,23 @@ MR_LOOP_FN float inverse_rms_of(float sum_of_squares, int width) {
 }
 
 // Returns the inverse, to all lanes.
-template <int kOwn, class Team>
+template <int kOwn, class Stored, class Team>
 MR_LOOP_FN float rms_norm_row(const Team& team, const float (&gain)[kOwn], const float (&x)[kOwn],
-                              float* output, int width) {
+                              Stored* output, int width) {
   float squares = 0.0f;
   each_own_column<kOwn>(team, width, [&](int own, int) { squares += x[own] * x[own]; });
   const float inverse = inverse_rms_of(team.sum(squares), width);
-  each_own_column<kOwn>(
-      team, width, [&](int own, int column) { output[column] = x[own] * inverse * gain[own]; });
+  each_own_column<kOwn>(team, width, [&](int own, int column) {
+    output[column] = static_cast<Stored>(x[own] * inverse * gain[own]);
+  });
   return inverse;
 }
 
 // gain_sums[own] += the row's part of the gain's gradient.
-template <int kOwn, class Team>
+template <int kOwn, class Stored, class Team>
 MR_LOOP_FN void rms_norm_gradient_row(const Team& team, const float (&gain)[kOwn],
                                       const float (&x)[kOwn], const float (&gradient)[kOwn],
-                                      float inverse, float* input_gradient, int width,
+                                      float inverse, Stored* input_gradient, int width,
                                       float (&gain_sums)[kOwn]) {
   float slope = 0.0f;
   each_own_column<kOwn>(team, width, [&](int own, int) {
@@ -39,7 +40,8 @@ MR_LOOP_FN void rms_norm_gradient_row(const Team& team, const float (&gain)[kOwn
   });
   slope = team.sum(slope) / (float)width;
   each_own_column<kOwn>(team, width, [&](int own, int column) {
-    input_gradient[column] = inverse * (gradient[own] * gain[own] - x[own] * inverse * slope);
+    input_gradient[column] =
+        static_cast<Stored>(inverse * (gradient[own] * gain[own] - x[own] * inverse * slope));
   });
 }
 

@@ -6,6 +6,7 @@
 #include "batch_norm_body.h"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
+#include "stored.cuh"
 #include "warp_team.cuh"
 
 namespace millrace {
@@ -19,20 +20,22 @@ constexpr int kLeastRows = 8 * kLanes;  // of a block
 constexpr int kMostChunks = 32;         // whose sums every block adds up again
 constexpr int kSums = 2;
 
+template <class Stored>
 struct Norm {
   int rows, groups, width;
-  const float* input;
+  const Stored* input;
   u64 input_stride, input_distance;
   const float* affine;
   float *mean, *variance;
   int is_training, has_relu;
 };
 
-Norm norm_of(const CudaFrame& frame, const BatchNorm& norm) {
+template <class Stored>
+Norm<Stored> norm_of(const CudaFrame& frame, const BatchNorm& norm) {
   return {norm.rows,
           norm.groups,
           norm.width,
-          frame.floats(norm.input),
+          frame.at<Stored>(norm.input),
           static_cast<u64>(norm.input_stride),
           norm.input_distance,
           frame.floats(norm.affine),
@@ -43,15 +46,16 @@ Norm norm_of(const CudaFrame& frame, const BatchNorm& norm) {
 }
 
 // A thread's place: a column of all groups', and which of the block's rows it begins at.
+template <class Stored>
 struct Place {
   int column;  // of groups * width
   int lane;
   int begin, end;  // the block's rows
-  const float* input;
+  const Stored* input;
   u64 input_stride;
   u64 all;  // columns
 
-  __device__ Place(const Norm& norm, int rows_of_a_block)
+  __device__ Place(const Norm<Stored>& norm, int rows_of_a_block)
       : column(static_cast<int>(blockIdx.x) * kColumns + static_cast<int>(threadIdx.x) % kColumns),
         lane(static_cast<int>(threadIdx.x) / kColumns),
         begin(static_cast<int>(blockIdx.y) * rows_of_a_block),
@@ -62,11 +66,12 @@ struct Place {
     input = norm.input + group * norm.input_distance + column % norm.width;
   }
   __device__ bool is_inside() const { return static_cast<u64>(column) < all; }
-  __device__ float x(int row) const { return input[row * input_stride]; }
+  __device__ float x(int row) const { return to_float(input[row * input_stride]); }
 };
 
-__device__ BatchNormColumn column_of(const Norm& norm, const Place& place, float mean,
-                                     float variance) {
+template <class Stored>
+__device__ BatchNormColumn column_of(const Norm<Stored>& norm, const Place<Stored>& place,
+                                     float mean, float variance) {
   const int group = place.column / norm.width;
   const float* gain = norm.affine + static_cast<u64>(group) * norm.width + place.column;
   return batch_norm_column(mean, variance, gain[0], gain[norm.width]);
@@ -77,11 +82,11 @@ struct ColumnSums {
   float first, second;
 };
 
-__device__ ColumnSums sum_over_lanes(ColumnSums own, const Place& place,
-                                     float (&room)[kSums][kLanes][kColumns]) {
+__device__ inline ColumnSums sum_over_lanes(ColumnSums own, int own_lane,
+                                            float (&room)[kSums][kLanes][kColumns]) {
   const int at = static_cast<int>(threadIdx.x) % kColumns;
-  room[0][place.lane][at] = own.first;
-  room[1][place.lane][at] = own.second;
+  room[0][own_lane][at] = own.first;
+  room[1][own_lane][at] = own.second;
   __syncthreads();
   ColumnSums sums = {0.0f, 0.0f};
 #pragma unroll
@@ -93,8 +98,8 @@ __device__ ColumnSums sum_over_lanes(ColumnSums own, const Place& place,
 }
 
 // partial[chunk][which][column] of the block's rows.
-template <class Value>
-__device__ void leave_sums(const Place& place, float* partial, const Value& value) {
+template <class Stored, class Value>
+__device__ void leave_sums(const Place<Stored>& place, float* partial, const Value& value) {
   __shared__ float room[kSums][kLanes][kColumns];
   ColumnSums own = {0.0f, 0.0f};
   if (place.is_inside()) {
@@ -105,14 +110,15 @@ __device__ void leave_sums(const Place& place, float* partial, const Value& valu
       own.second += row.second;
     }
   }
-  const ColumnSums sums = sum_over_lanes(own, place, room);
+  const ColumnSums sums = sum_over_lanes(own, place.lane, room);
   if (place.lane != 0 || !place.is_inside()) return;
   partial += static_cast<u64>(blockIdx.y) * kSums * place.all + place.column;
   partial[0] = sums.first;
   partial[place.all] = sums.second;
 }
 
-__device__ ColumnSums add_chunks(const Place& place, const float* partial, int chunks) {
+template <class Stored>
+__device__ ColumnSums add_chunks(const Place<Stored>& place, const float* partial, int chunks) {
   __shared__ float room[kSums][kLanes][kColumns];
   ColumnSums own = {0.0f, 0.0f};
   if (place.is_inside()) {
@@ -122,13 +128,14 @@ __device__ ColumnSums add_chunks(const Place& place, const float* partial, int c
       own.second += from[place.all];
     }
   }
-  return sum_over_lanes(own, place, room);
+  return sum_over_lanes(own, place.lane, room);
 }
 
 // Sums of distances from the first row, and of their squares: no difference of large numbers.
+template <class Stored>
 __global__ void __launch_bounds__(kThreads)
-    sum_rows(const Norm norm, int rows_of_a_chunk, float* partial) {
-  const Place place(norm, rows_of_a_chunk);
+    sum_rows(const Norm<Stored> norm, int rows_of_a_chunk, float* partial) {
+  const Place<Stored> place(norm, rows_of_a_chunk);
   const float pivot = place.is_inside() ? place.x(0) : 0.0f;
   leave_sums(place, partial, [&](int r) {
     const float distance = place.x(r) - pivot;
@@ -136,10 +143,11 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
+template <class Stored>
 __global__ void __launch_bounds__(kThreads)
-    normalise_rows(const Norm norm, const float* partial, int chunks, int rows_of_a_block,
-                   const float* residual, float* output) {
-  const Place place(norm, rows_of_a_block);
+    normalise_rows(const Norm<Stored> norm, const float* partial, int chunks, int rows_of_a_block,
+                   const Stored* residual, Stored* output) {
+  const Place<Stored> place(norm, rows_of_a_block);
   float mean = 0.0f, variance = 1.0f;
   if (norm.is_training) {
     const ColumnSums sums = add_chunks(place, partial, chunks);
@@ -164,38 +172,43 @@ __global__ void __launch_bounds__(kThreads)
     const u64 at = r * place.all + place.column;
     const float y =
         batch_norm_value(column, batch_norm_normalised(column, place.x(r)), norm.has_relu != 0);
-    output[at] = residual == nullptr ? y : y + residual[at];
+    output[at] = static_cast<Stored>(residual == nullptr ? y : y + to_float(residual[at]));
   }
 }
 
-__device__ BatchNormColumn given_column(const Norm& norm, const Place& place) {
+template <class Stored>
+__device__ BatchNormColumn given_column(const Norm<Stored>& norm, const Place<Stored>& place) {
   return column_of(norm, place, norm.mean[place.column], norm.variance[place.column]);
 }
 
+template <class Stored>
 __global__ void __launch_bounds__(kThreads)
-    sum_gradients(const Norm norm, const float* gradient, int rows_of_a_chunk, float* partial) {
-  const Place place(norm, rows_of_a_chunk);
+    sum_gradients(const Norm<Stored> norm, const Stored* gradient, int rows_of_a_chunk,
+                  float* partial) {
+  const Place<Stored> place(norm, rows_of_a_chunk);
   const BatchNormColumn column =
       place.is_inside() ? given_column(norm, place) : BatchNormColumn{0.0f, 0.0f, 0.0f, 0.0f};
   leave_sums(place, partial, [&](int r) {
     const float normalised = batch_norm_normalised(column, place.x(r));
     const float before_relu = batch_norm_before_relu(
-        column, normalised, gradient[r * place.all + place.column], norm.has_relu != 0);
+        column, normalised, to_float(gradient[r * place.all + place.column]), norm.has_relu != 0);
     return ColumnSums{before_relu, before_relu * normalised};
   });
 }
 
+template <class Stored>
 struct Gradients {
-  const float* gradient;
-  float* input_gradient;   // or null
+  const Stored* gradient;
+  Stored* input_gradient;  // or null
   float* affine_gradient;  // or null
 };
 
 // Without chunks: of given statistics, for the input alone.
+template <class Stored>
 __global__ void __launch_bounds__(kThreads)
-    finish_gradients(const Norm norm, const float* partial, int chunks, int rows_of_a_block,
-                     const Gradients gradients) {
-  const Place place(norm, rows_of_a_block);
+    finish_gradients(const Norm<Stored> norm, const float* partial, int chunks, int rows_of_a_block,
+                     const Gradients<Stored> gradients) {
+  const Place<Stored> place(norm, rows_of_a_block);
   ColumnSums sums = {0.0f, 0.0f};
   if (chunks > 0) sums = add_chunks(place, partial, chunks);
   if (!place.is_inside()) return;
@@ -212,20 +225,21 @@ __global__ void __launch_bounds__(kThreads)
   for (int r = place.begin + place.lane; r < place.end; r += kLanes) {
     const u64 at = r * place.all + place.column;
     const float normalised = batch_norm_normalised(column, place.x(r));
-    const float before_relu =
-        batch_norm_before_relu(column, normalised, gradients.gradient[at], norm.has_relu != 0);
-    gradients.input_gradient[at] = batch_norm_input_gradient(
-        column, normalised, before_relu, sums.first * share, sums.second * share);
+    const float before_relu = batch_norm_before_relu(
+        column, normalised, to_float(gradients.gradient[at]), norm.has_relu != 0);
+    gradients.input_gradient[at] = static_cast<Stored>(batch_norm_input_gradient(
+        column, normalised, before_relu, sums.first * share, sums.second * share));
   }
 }
 
 // Of given statistics, where all groups read the same input: their sum. A thread takes one value.
+template <class Stored>
 __global__ void __launch_bounds__(kThreads)
-    add_group_gradients(const Norm norm, const float* gradient, float* input_gradient) {
+    add_group_gradients(const Norm<Stored> norm, const Stored* gradient, float* input_gradient) {
   const u64 i = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= static_cast<u64>(norm.rows) * norm.width) return;
   const u64 row = i / norm.width, at = i % norm.width;
-  const float x = norm.input[row * norm.input_stride + at];
+  const float x = to_float(norm.input[row * norm.input_stride + at]);
   float sum = 0.0f;
   for (int group = 0; group < norm.groups; ++group) {
     const u64 first = static_cast<u64>(group) * norm.width;
@@ -234,7 +248,7 @@ __global__ void __launch_bounds__(kThreads)
         norm.mean[first + at], norm.variance[first + at], gain[0], gain[norm.width]);
     const float normalised = batch_norm_normalised(column, x);
     const float before_relu = batch_norm_before_relu(
-        column, normalised, gradient[(row * norm.groups + group) * norm.width + at],
+        column, normalised, to_float(gradient[(row * norm.groups + group) * norm.width + at]),
         norm.has_relu != 0);
     sum += batch_norm_input_gradient(column, normalised, before_relu, 0.0f, 0.0f);
   }
@@ -291,42 +305,50 @@ u64 scratch_floats(const BatchNormBackwardOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const BatchNormForwardOp& op) {
-  const Norm norm = norm_of(frame, op.norm);
   const Split chunks = chunks_of(op.norm), blocks = blocks_of(op.norm);
-  if (op.norm.is_training) {
-    const cudaError_t code = launch_kernel(frame.stream, chunks.grid(), kThreads, 0, sum_rows, norm,
-                                           chunks.rows_of_each, frame.scratch);
-    if (code != cudaSuccess) return code;
-  }
-  return launch_kernel(frame.stream, blocks.grid(), kThreads, 0, normalise_rows, norm,
-                       frame.scratch, chunks.count, blocks.rows_of_each, frame.floats(op.residual),
-                       frame.floats(op.output));
+  return with_stored(frame, op.output, [&](auto* output) {
+    using Stored = std::remove_pointer_t<decltype(output)>;
+    const Norm<Stored> norm = norm_of<Stored>(frame, op.norm);
+    if (op.norm.is_training) {
+      const cudaError_t code =
+          launch_kernel(frame.stream, chunks.grid(), kThreads, 0, sum_rows<Stored>, norm,
+                        chunks.rows_of_each, frame.scratch);
+      if (code != cudaSuccess) return code;
+    }
+    return launch_kernel(frame.stream, blocks.grid(), kThreads, 0, normalise_rows<Stored>, norm,
+                         frame.scratch, chunks.count, blocks.rows_of_each,
+                         frame.at<Stored>(op.residual), output);
+  });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const BatchNormBackwardOp& op) {
-  const Norm norm = norm_of(frame, op.norm);
   const bool has_sums = op.norm.is_training || op.affine_gradient.used();
   const bool has_input = op.input_gradient.used();
-  if (has_input && op.norm.input_distance == 0) {
-    if (has_sums) return cudaErrorInvalidValue;  // nothing needs the sum over groups then
-    return launch_kernel(frame.stream,
-                         blocks_for(static_cast<u64>(op.norm.rows) * op.norm.width, kThreads),
-                         kThreads, 0, add_group_gradients, norm, frame.floats(op.gradient),
-                         frame.floats(op.input_gradient));
-  }
-  const Split chunks = chunks_of(op.norm);
-  if (has_sums) {
-    const cudaError_t code =
-        launch_kernel(frame.stream, chunks.grid(), kThreads, 0, sum_gradients, norm,
-                      frame.floats(op.gradient), chunks.rows_of_each, frame.scratch);
-    if (code != cudaSuccess) return code;
-  }
-  Split blocks = blocks_of(op.norm);
-  if (!has_input) blocks.count = 1;
-  const Gradients gradients = {frame.floats(op.gradient), frame.floats(op.input_gradient),
-                               frame.floats(op.affine_gradient)};
-  return launch_kernel(frame.stream, blocks.grid(), kThreads, 0, finish_gradients, norm,
-                       frame.scratch, has_sums ? chunks.count : 0, blocks.rows_of_each, gradients);
+  return with_stored(frame, op.gradient, [&](auto* gradient) {
+    using Stored = std::remove_pointer_t<decltype(gradient)>;
+    const Norm<Stored> norm = norm_of<Stored>(frame, op.norm);
+    if (has_input && op.norm.input_distance == 0) {
+      if (has_sums) return cudaErrorInvalidValue;  // nothing needs the sum over groups then
+      return launch_kernel(frame.stream,
+                           blocks_for(static_cast<u64>(op.norm.rows) * op.norm.width, kThreads),
+                           kThreads, 0, add_group_gradients<Stored>, norm, gradient,
+                           frame.floats(op.input_gradient));
+    }
+    const Split chunks = chunks_of(op.norm);
+    if (has_sums) {
+      const cudaError_t code =
+          launch_kernel(frame.stream, chunks.grid(), kThreads, 0, sum_gradients<Stored>, norm,
+                        gradient, chunks.rows_of_each, frame.scratch);
+      if (code != cudaSuccess) return code;
+    }
+    Split blocks = blocks_of(op.norm);
+    if (!has_input) blocks.count = 1;
+    const Gradients<Stored> gradients = {gradient, frame.at<Stored>(op.input_gradient),
+                                         frame.floats(op.affine_gradient)};
+    return launch_kernel(frame.stream, blocks.grid(), kThreads, 0, finish_gradients<Stored>, norm,
+                         frame.scratch, has_sums ? chunks.count : 0, blocks.rows_of_each,
+                         gradients);
+  });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const RunningStatisticsOp& op) {

@@ -5,6 +5,7 @@
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
 #include "rms_norm_body.h"
+#include "stored.cuh"
 #include "warp_team.cuh"
 
 namespace millrace {
@@ -16,18 +17,20 @@ constexpr int kWarps = 8;       // rows that a block computes at a time
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kWantedBlocks = 264;  // two for each multiprocessor of large cards
 
+template <class Stored>
 struct Rms {
   int rows, groups, width, rows_of_a_block;
-  const float *gradient, *input, *gain;
+  const Stored *gradient, *input;
+  const float* gain;
   float* inverse_rms;
-  float* out;  // the output, or the input's gradient
+  Stored* out;  // the output, or the input's gradient
 
   __device__ u64 row_of(int r) const { return static_cast<u64>(r) * groups + blockIdx.y; }
 };
 
 // Block (chunk of rows, group): calls visit(row, gain) for each of a warp's rows.
-template <int kOwn, class Visit>
-__device__ void visit_rows(const Rms& rms, const Visit& visit) {
+template <int kOwn, class Stored, class Visit>
+__device__ void visit_rows(const Rms<Stored>& rms, const Visit& visit) {
   float gain[kOwn];
   read_own_columns(WarpTeam(), rms.gain + static_cast<u64>(blockIdx.y) * rms.width, rms.width,
                    gain);
@@ -38,8 +41,8 @@ __device__ void visit_rows(const Rms& rms, const Visit& visit) {
   }
 }
 
-template <int kOwn>
-__global__ void __launch_bounds__(kThreads) rms_forward(const Rms rms) {
+template <int kOwn, class Stored>
+__global__ void __launch_bounds__(kThreads) rms_forward(const Rms<Stored> rms) {
   visit_rows<kOwn>(rms, [&](u64 row, const float(&gain)[kOwn]) {
     const WarpTeam team;
     float x[kOwn];
@@ -50,8 +53,8 @@ __global__ void __launch_bounds__(kThreads) rms_forward(const Rms rms) {
 }
 
 // partial[chunk][group][column], or null.
-template <int kOwn>
-__global__ void __launch_bounds__(kThreads) rms_backward(const Rms rms, float* partial) {
+template <int kOwn, class Stored>
+__global__ void __launch_bounds__(kThreads) rms_backward(const Rms<Stored> rms, float* partial) {
   __shared__ float room[kWarps][kOwn * kWarp];
   const WarpTeam team;
   float sums[kOwn] = {};
@@ -104,38 +107,46 @@ u64 scratch_floats(const RmsNormBackwardOp& op) {
 cudaError_t launch_op(const CudaFrame& frame, const RmsNormForwardOp& op) {
   if (op.width > kOwnOfWide * kWarp) return cudaErrorInvalidValue;
   const Chunks chunks = chunks_of(op.rows, op.groups);
-  const Rms rms = {op.rows,
-                   op.groups,
-                   op.width,
-                   chunks.rows_of_each,
-                   nullptr,
-                   frame.floats(op.input),
-                   frame.floats(op.gain),
-                   frame.floats(op.inverse_rms),
-                   frame.floats(op.output)};
   const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
-  return launch_kernel(frame.stream, grid, kThreads, 0,
-                       op.width <= kOwn * kWarp ? rms_forward<kOwn> : rms_forward<kOwnOfWide>, rms);
+  return with_stored(frame, op.output, [&](auto* output) {
+    using Stored = std::remove_pointer_t<decltype(output)>;
+    const Rms<Stored> rms = {op.rows,
+                             op.groups,
+                             op.width,
+                             chunks.rows_of_each,
+                             nullptr,
+                             frame.at<Stored>(op.input),
+                             frame.floats(op.gain),
+                             frame.floats(op.inverse_rms),
+                             output};
+    return launch_kernel(
+        frame.stream, grid, kThreads, 0,
+        op.width <= kOwn * kWarp ? rms_forward<kOwn, Stored> : rms_forward<kOwnOfWide, Stored>,
+        rms);
+  });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const RmsNormBackwardOp& op) {
   if (op.width > kOwnOfWide * kWarp) return cudaErrorInvalidValue;
   const Chunks chunks = chunks_of(op.rows, op.groups);
-  const Rms rms = {op.rows,
-                   op.groups,
-                   op.width,
-                   chunks.rows_of_each,
-                   frame.floats(op.gradient),
-                   frame.floats(op.input),
-                   frame.floats(op.gain),
-                   frame.floats(op.inverse_rms),
-                   frame.floats(op.input_gradient)};
   const bool has_sums = op.gain_gradient.used();
   const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
-  const cudaError_t code =
-      launch_kernel(frame.stream, grid, kThreads, 0,
-                    op.width <= kOwn * kWarp ? rms_backward<kOwn> : rms_backward<kOwnOfWide>, rms,
-                    has_sums ? frame.scratch : nullptr);
+  const cudaError_t code = with_stored(frame, op.gradient, [&](auto* gradient) {
+    using Stored = std::remove_pointer_t<decltype(gradient)>;
+    const Rms<Stored> rms = {op.rows,
+                             op.groups,
+                             op.width,
+                             chunks.rows_of_each,
+                             gradient,
+                             frame.at<Stored>(op.input),
+                             frame.floats(op.gain),
+                             frame.floats(op.inverse_rms),
+                             frame.at<Stored>(op.input_gradient)};
+    return launch_kernel(
+        frame.stream, grid, kThreads, 0,
+        op.width <= kOwn * kWarp ? rms_backward<kOwn, Stored> : rms_backward<kOwnOfWide, Stored>,
+        rms, has_sums ? frame.scratch : nullptr);
+  });
   if (code != cudaSuccess || !has_sums) return code;
   const u64 width = static_cast<u64>(op.groups) * op.width;
   return launch_kernel(frame.stream, blocks_for(width, kThreads), kThreads, 0, add_chunks,

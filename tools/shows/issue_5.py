@@ -37,6 +37,32 @@ def show_3(proof):
     proof.check(f"<= {UPDATE_LIMIT_US} us", best <= UPDATE_LIMIT_US, f"{best:.0f} us")
 
 
+def show_4(proof):
+    """The gallery of program structures on one GPU: what each way of running costs."""
+    found = json.loads((RESULTS / "graphs-h200.json").read_text(encoding="utf-8"))
+    print(f"  {found['machine']['gpu_and_driver']}; {found['versions']}")
+    proof.check("the session that wrote it had no failure", found["failures"] == [],
+                found["failures"])
+    ways = {}
+    for case in found["graphs"]["cases"]:
+        ways[case["name"]] = case["ways"]
+        times = {way: facts["median_us"] for way, facts in case["ways"].items()}
+        print(f"  {case['name']}: " + ", ".join(f"{way} {us:.0f} us" for way, us in times.items()))
+        best = min(times["eager"], times["graph"])
+        proof.check(f"{case['name']}: as selected <= 1.03 x the best of eager and blind graph",
+                    times["scg"] <= 1.03 * best, f"{times['scg'] / best:.3f}")
+    one = ways["one_host_scalar"]
+    gain = one["eager"]["median_us"] / one["cgct"]["median_us"]
+    proof.check("one host scalar: transformed >= 2.5 x faster than eager", gain >= 2.5,
+                f"{gain:.2f}")
+    copied = ways["varying_inputs"]["cgct_pi"]["copied_bytes_per_run"]
+    proof.check("varying inputs: indirect copies < 1 KB a replay", copied < 1024,
+                f"{copied} of {ways['varying_inputs']['graph']['copied_bytes_per_run']} bytes")
+    losing = ways["short_kernels"]["scg"]
+    proof.check("the losing case stays eager, with the reason", losing["coverage"] == 0
+                and losing["reason"], losing["reason"])
+
+
 def show_5(proof):
     """Learning: cartpole_swingup with three seeds, and g1_walk_flat in one run."""
     found = recorded(proof)

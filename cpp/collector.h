@@ -14,12 +14,12 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
-#include <vector>
 
+#include "acting_policy.h"
 #include "phase_times.h"
-#include "policy.h"
 #include "replay.h"
 #include "sim_backend.h"
 #include "submitted_update.h"
@@ -34,12 +34,11 @@ struct CollectorParts {
   SimBackend& physics;
   UpdateStep& update;
   WorkerPool& pool;
-  Policy& policy;
+  ActingPolicy& policy;
   Replay& replay;
   FirstError& error;
   Trace* trace;  // null: off
   int num_envs;
-  uint64_t seed;
   SubmittedUpdate* device_update = nullptr;  // instead of update.update() in chunks
 };
 
@@ -52,9 +51,6 @@ class Collector {
 
   // Starts the thread; the next tick is `first_tick`.
   void start(uint64_t first_tick);
-
-  // Takes a copy; the collector swaps to it at its next tick.
-  void publish_policy(const float* parameters);
 
   // Ticks below `tick` may run.
   void release(uint64_t tick);
@@ -78,16 +74,14 @@ class Collector {
 
  private:
   void main();
+  bool attempt(const char* operation, const std::function<void()>& part);
+  void run_ticks();
   bool await_release();
-  void swap_policy();
   void run_tick(uint64_t tick, PhaseTimes& times);
   void update(uint64_t tick, const Receipt& step, float* rows);
   void reset(uint64_t tick);
 
   CollectorParts parts_;
-  std::vector<float> snapshot_;  // guarded by mutex_
-  bool snapshot_is_new_ = false;
-
   std::mutex mutex_;
   std::condition_variable released_changed_;
   std::condition_variable finished_changed_;

@@ -63,6 +63,8 @@ class Learner {
 
   // A consistent snapshot between two updates, of host memory; layout of PolicyShape.
   virtual const float* policy_parameters() = 0;
+  // The same into memory where the programs run; returns when it is there.
+  virtual void copy_policy_to(float* parameters) = 0;
   virtual size_t policy_parameter_count() const = 0;
   virtual PolicyShape policy_shape() const = 0;
 

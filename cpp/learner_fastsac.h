@@ -2,8 +2,8 @@
 // mirrored copies of the batch. The mathematics is recorded in fastsac_programs; this class owns
 // its state, runs the programs and names the tensors of a checkpoint.
 //
-// On a device the carriers live there; the host keeps a copy of the state alone, for checkpoints,
-// statistics and policy snapshots. The constructor's thread is the stream's submit thread and makes
+// On a device the carriers live there; the host keeps a copy of the state alone, for checkpoints
+// and statistics. The constructor's thread is the stream's submit thread and makes
 // every call.
 #pragma once
 
@@ -36,6 +36,7 @@ class LearnerFastSac : public Learner {
   void update(const float* rows, int row_stride, uint64_t update_index) override;
   void normalise_from(const float* rows, uint64_t count, int row_stride) override;
   const float* policy_parameters() override;
+  void copy_policy_to(float* parameters) override;
   size_t policy_parameter_count() const override;
   PolicyShape policy_shape() const override { return programs_.policy_shape; }
   nlohmann::json take_statistics() override;
@@ -60,6 +61,8 @@ class LearnerFastSac : public Learner {
   Arguments arguments(const float* rows, int row_stride, uint64_t update_index) const;
   void write_mirror(const FastSacPrograms::Mirror& to, const MirrorColumns& from, int width);
   void write_normalizers();
+  // The device has passed every update so far.
+  void completed();
 
   FastSacPrograms programs_;
   std::unique_ptr<DeviceWorkspace> device_;

@@ -18,70 +18,75 @@ void register_network(StateRegistry& registry, const Network& network, const std
   }
 }
 
-Policy::Policy(PolicyShape shape, int max_rows)
-    : shape_(shape),
-      max_rows_(max_rows),
-      network_(shape.network()),
-      parameter_count_(network_.parameter_count() +
-                       (shape.is_normalised ? 2 * shape.observation_dim : 0)),
-      normalizer_(shape.observation_dim) {
+PolicyPrograms::PolicyPrograms(PolicyShape of, int rows_at_most)
+    : shape(of),
+      max_rows(rows_at_most),
+      network(of.network()),
+      parameter_count(network.parameter_count() + (of.is_normalised ? 2 * of.observation_dim : 0)) {
   const uint64_t rows = max_rows;
-  parameters_ = workspace_.add_floats("policy/parameters", parameter_count_);
-  input_ = workspace_.add_floats("policy/input", rows * shape.observation_dim);
-  heads_ = workspace_.add_floats("policy/heads", rows * 2 * shape.action_dim);
-  action_ = workspace_.add_floats("policy/action", rows * shape.action_dim);
-  noise_ = workspace_.add_floats("policy/noise", rows * shape.action_dim);
-  no_noise_ = workspace_.add_floats("policy/no_noise", rows * shape.action_dim);
-  activations_ = network_.add_activations(workspace_, "policy", max_rows, false);
-  workspace_.allocate();
+  parameters = workspace.add_floats("policy/parameters", parameter_count);
+  input = workspace.add_floats("policy/input", rows * shape.observation_dim);
+  heads = workspace.add_floats("policy/heads", rows * 2 * shape.action_dim);
+  action = workspace.add_floats("policy/action", rows * shape.action_dim);
+  noise = workspace.add_floats("policy/noise", rows * shape.action_dim);
+  no_noise = workspace.add_floats("policy/no_noise", rows * shape.action_dim);
+  activations = network.add_activations(workspace, "policy", max_rows, false);
 }
 
-void Policy::load(const float* parameters) {
-  std::memcpy(workspace_.floats(parameters_), parameters, parameter_count_ * sizeof(float));
-}
-
-Program Policy::record(int rows, bool deterministic) const {
-  Program program(deterministic ? "act_deterministic" : "act_exploring", workspace_);
+Program PolicyPrograms::record(int rows, bool deterministic) const {
+  Program program(deterministic ? "act_deterministic" : "act_exploring", workspace);
   UnpackOp unpack{};
   unpack.rows = unpack.source_rows = rows;
-  unpack.width = unpack.target_stride = shape_.observation_dim;
-  unpack.target = input_;
-  if (shape_.is_normalised) {
-    unpack.mean = parameters_ + network_.parameter_count();
-    unpack.scale = unpack.mean + shape_.observation_dim;
+  unpack.width = unpack.target_stride = shape.observation_dim;
+  unpack.target = input;
+  if (shape.is_normalised) {
+    unpack.mean = parameters + network.parameter_count();
+    unpack.scale = unpack.mean + shape.observation_dim;
   }
   program.record(unpack);
-  Network::Activations activations = activations_;
-  activations.rows = rows;
-  network_.record_forward(program, parameters_, input_, shape_.observation_dim, activations,
-                          heads_);
+  Network::Activations evaluated = activations;
+  evaluated.rows = rows;
+  network.record_forward(program, parameters, input, shape.observation_dim, evaluated, heads);
   SampleActionOp sample{};
   sample.rows = rows;
-  sample.actions = sample.action_stride = shape_.action_dim;
-  sample.heads = heads_;
-  sample.bias = parameters_ + network_.head().bias;
+  sample.actions = sample.action_stride = shape.action_dim;
+  sample.heads = heads;
+  sample.bias = parameters + network.head().bias;
   sample.deterministic = deterministic;
   sample.stream = kStreamExploration;
-  sample.noise = deterministic ? no_noise_ : noise_;
-  sample.action = action_;
+  sample.noise = deterministic ? no_noise : noise;
+  sample.action = action;
   program.record(sample);
   return program;
 }
 
+Policy::Policy(PolicyShape shape, int max_rows)
+    : programs_(shape, max_rows), normalizer_(shape.observation_dim) {
+  programs_.workspace.allocate();
+}
+
+void Policy::load(const float* parameters) {
+  std::memcpy(programs_.workspace.floats(programs_.parameters), parameters,
+              programs_.parameter_count * sizeof(float));
+}
+
 void Policy::act(std::optional<Recorded>& recorded, bool deterministic, const Arguments& arguments,
                  int count, float* actions) {
-  MR_CHECK(count >= 1 && count <= max_rows_, "more observations than the policy was made for");
-  if (!recorded || recorded->rows != count) recorded = {count, record(count, deterministic)};
-  run_on_cpu(recorded->program, {workspace_, arguments});
-  std::memcpy(actions, workspace_.floats(action_),
-              static_cast<size_t>(count) * shape_.action_dim * sizeof(float));
+  MR_CHECK(count >= 1 && count <= programs_.max_rows,
+           "more observations than the policy was made for");
+  if (!recorded || recorded->rows != count) {
+    recorded = {count, programs_.record(count, deterministic)};
+  }
+  run_on_cpu(recorded->program, {programs_.workspace, arguments});
+  std::memcpy(actions, programs_.workspace.floats(programs_.action),
+              static_cast<size_t>(count) * programs_.shape.action_dim * sizeof(float));
 }
 
 void Policy::act_exploring(const float* observations, int count, uint64_t seed, uint64_t tick,
                            float* actions) {
   Arguments arguments{};
   arguments.rows = observations;
-  arguments.row_stride = shape_.observation_dim;
+  arguments.row_stride = programs_.shape.observation_dim;
   arguments.seed = seed;
   arguments.tick = tick;
   act(exploring_, false, arguments, count, actions);
@@ -90,19 +95,21 @@ void Policy::act_exploring(const float* observations, int count, uint64_t seed, 
 void Policy::act_deterministic(const float* observations, int count, float* actions) {
   Arguments arguments{};
   arguments.rows = observations;
-  arguments.row_stride = shape_.observation_dim;
+  arguments.row_stride = programs_.shape.observation_dim;
   act(deterministic_, true, arguments, count, actions);
 }
 
 void Policy::register_state(StateRegistry& registry) {
-  register_network(registry, network_, "actor", "", workspace_.floats(parameters_));
-  if (shape_.is_normalised) normalizer_.register_state(registry, "normalizer/observation");
+  register_network(registry, programs_.network, "actor", "",
+                   programs_.workspace.floats(programs_.parameters));
+  if (programs_.shape.is_normalised) normalizer_.register_state(registry, "normalizer/observation");
 }
 
 void Policy::state_restored() {
-  if (!shape_.is_normalised) return;
-  float* mean = workspace_.floats(parameters_) + network_.parameter_count();
-  normalizer_.write(mean, mean + shape_.observation_dim);
+  if (!programs_.shape.is_normalised) return;
+  float* mean =
+      programs_.workspace.floats(programs_.parameters) + programs_.network.parameter_count();
+  normalizer_.write(mean, mean + programs_.shape.observation_dim);
 }
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
-// The policy as the collector uses it: a private copy of the actor's parameters and its own
-// programs, so that it acts while the learner changes its weights. One thread at a time; load() is
-// the only way in and copies, hence a snapshot never changes under act().
+// The policy on the CPU: a private copy of the actor's parameters and its own programs, so that it
+// acts while the learner changes its weights. One thread at a time; load() is the only way in and
+// copies, hence a snapshot never changes under act(). PolicyPrograms is what acting computes,
+// wherever it runs.
 #pragma once
 
 #include <optional>
@@ -24,6 +25,24 @@ struct PolicyShape {
 void register_network(StateRegistry& registry, const Network& network, const std::string& name,
                       const std::string& suffix, float* parameters);
 
+// Acting on up to max_rows observations at a time: the observations of the arguments' rows become
+// `action`. Only records: memory comes with workspace.allocate().
+struct PolicyPrograms {
+  PolicyPrograms(PolicyShape shape, int max_rows);
+  PolicyPrograms(const PolicyPrograms&) = delete;
+  PolicyPrograms& operator=(const PolicyPrograms&) = delete;
+
+  Program record(int rows, bool deterministic) const;
+
+  const PolicyShape shape;
+  const int max_rows;
+  const Network network;
+  const size_t parameter_count;
+  Workspace workspace;
+  Operand parameters, input, heads, action, noise, no_noise;
+  Network::Activations activations;
+};
+
 class Policy {
  public:
   // Acts on up to max_rows observations at a time. Zero until load() or a restored checkpoint.
@@ -31,7 +50,7 @@ class Policy {
 
   // Mean, scale and weights; parameter_count() floats.
   void load(const float* parameters);
-  size_t parameter_count() const { return parameter_count_; }
+  size_t parameter_count() const { return programs_.parameter_count; }
 
   // observations: count x observation_dim; actions: count x action_dim. Exploration draws from the
   // exploration stream with environment = row.
@@ -42,7 +61,7 @@ class Policy {
   // For play: the actor's and the normaliser's tensors, under the learner's names.
   void register_state(StateRegistry& registry);
   void state_restored();
-  size_t bytes() const { return workspace_.bytes(); }
+  size_t bytes() const { return programs_.workspace.bytes(); }
 
  private:
   struct Recorded {
@@ -51,15 +70,8 @@ class Policy {
   };
   void act(std::optional<Recorded>& recorded, bool deterministic, const Arguments& arguments,
            int count, float* actions);
-  Program record(int rows, bool deterministic) const;
 
-  PolicyShape shape_;
-  int max_rows_;
-  Network network_;
-  size_t parameter_count_;
-  Workspace workspace_;
-  Operand parameters_, input_, heads_, action_, noise_, no_noise_;
-  Network::Activations activations_;
+  PolicyPrograms programs_;
   std::optional<Recorded> exploring_, deterministic_;
   Normalizer normalizer_;
 };

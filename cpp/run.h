@@ -53,6 +53,7 @@ class Run : public Session {
     kCounterCount
   };
 
+  void make_learner();
   void tick_synchronous();
   void tick_asynchronous();
   void wait_for_collector(uint64_t tick);
@@ -79,8 +80,8 @@ class Run : public Session {
   SimParts sim_;
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<Stream> learner_stream_;  // null: the learner runs on the host
+  std::unique_ptr<ActingPolicy> policy_;    // outlives what the learner still copies there
   std::unique_ptr<Learner> learner_;
-  std::unique_ptr<Policy> policy_;
   std::unique_ptr<Replay> replay_;
   std::unique_ptr<SubmittedUpdate> device_update_;  // null: the host runs the update step
   std::unique_ptr<SubmitThread> submit_thread_;     // null: the learner thread submits

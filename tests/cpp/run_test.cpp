@@ -256,6 +256,8 @@ TEST(Run, ReportsRowsTimesAndFacts) {
   EXPECT_EQ(facts.at("threads").at("workers"), 1);
   EXPECT_EQ(facts.at("threads").at("blas"), 1);
   EXPECT_EQ(facts.at("graphs").at("learner").at("effective"), "off");
+  EXPECT_EQ(facts.at("graphs").at("policy").at("effective"), "off");
+  EXPECT_EQ(facts.at("policy").at("place"), "host");
   EXPECT_EQ(facts.at("learner").at("programs").size(), 2u);
   EXPECT_EQ(facts.at("carriers").at("list").size(), run.registry().tensors().size());
   EXPECT_EQ(facts.at("physics").at("first_bad"), "");

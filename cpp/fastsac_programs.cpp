@@ -11,9 +11,10 @@ FastSacPrograms::FastSacPrograms(const LearnerSpec& given, const RowLayout& rows
     : spec(given),
       layout(rows),
       policy_shape{rows.observation_dim, rows.action_dim, given.actor_hidden,
-                   given.observation_normalizer},
+                   given.observation_normalizer, given.network},
       actor(policy_shape.network()),
-      critic({rows.critic_dim + rows.action_dim, given.critic_hidden, given.atoms, kCritics}) {
+      critic({rows.critic_dim + rows.action_dim, given.critic_hidden, critic_outputs(), kCritics,
+              given.network}) {
   add_carriers();
   record_critic();
   record_actor();
@@ -79,7 +80,7 @@ void FastSacPrograms::add_carriers() {
   critic_state.norm = (*critic_statistics)["critic/grad_norm"];
   actor_state.norm = (*actor_statistics)["actor/grad_norm"];
 
-  const uint64_t logits = rows * kCritics * spec.atoms;
+  const uint64_t logits = rows * kCritics * critic_outputs();
   buffers_.observation =
       workspace.add_transient("batch/observation", rows * layout.observation_dim);
   buffers_.critic_input = workspace.add_transient("batch/critic", rows * critic_width());
@@ -91,7 +92,8 @@ void FastSacPrograms::add_carriers() {
   buffers_.log_probability = workspace.add_transient("action/log_probability", rows);
   buffers_.action_gradient = workspace.add_transient("action/gradient", rows * actions);
   buffers_.logits = workspace.add_transient("value/logits", logits);
-  buffers_.target_distribution = workspace.add_transient("value/target", logits);
+  buffers_.target_values =
+      workspace.add_transient("value/target", has_scalar_critics() ? rows : logits);
   buffers_.logits_gradient = workspace.add_transient("value/gradient", logits);
   buffers_.actor = actor.add_activations(workspace, "actor", spec.batch, true);
   buffers_.critic = critic.add_activations(workspace, "critic", spec.batch, true);
@@ -201,42 +203,111 @@ void FastSacPrograms::record_critic() {
 }
 
 void FastSacPrograms::record_critic_loss(Program& program) {
-  const LearnerStatistics& scalars = *critic_statistics;
   critic.record_forward(program, target, buffers_.next_critic_input, critic_width(),
                         buffers_.critic, buffers_.logits);
-  ProjectTargetOp project{};
-  project.rows = spec.batch;
-  project.source_rows = spec.gathered_rows();
-  project.groups = kCritics;
-  project.support = support();
-  project.reward_column = layout.reward();
-  project.done_column = layout.done();
-  project.truncated_column = layout.truncated();
-  project.gamma = spec.gamma;
-  project.logits = buffers_.logits;
-  project.bias = target + critic.head().bias;
-  project.log_probability = buffers_.log_probability;
-  project.log_alpha = log_alpha;
-  project.target = buffers_.target_distribution;
-  program.record(project);
-
+  program.record(has_scalar_critics() ? Op(scalar_target()) : Op(projected_target()));
   critic.record_forward(program, critic_state.parameters, buffers_.critic_input, critic_width(),
                         buffers_.critic, buffers_.logits);
-  CriticLossOp loss{};
-  loss.rows = spec.batch;
-  loss.groups = kCritics;
-  loss.support = support();
-  loss.logits = buffers_.logits;
-  loss.bias = critic_state.parameters + critic.head().bias;
-  loss.target = buffers_.target_distribution;
-  loss.logits_gradient = buffers_.logits_gradient;
-  loss.loss = scalars["loss/critic"];
-  loss.value_mean = scalars["critic/q_mean"];
-  loss.value_max = scalars["critic/q_max"];
-  loss.value_min = scalars["critic/q_min"];
-  program.record(loss);
+  program.record(has_scalar_critics() ? Op(scalar_critic_loss()) : Op(categorical_critic_loss()));
   critic.record_backward(program, critic_state.parameters, buffers_.critic_input, critic_width(),
                          buffers_.critic, buffers_.logits_gradient, critic_state.gradient);
+}
+
+ProjectTargetOp FastSacPrograms::projected_target() const {
+  ProjectTargetOp op{};
+  op.rows = spec.batch;
+  op.source_rows = spec.gathered_rows();
+  op.groups = kCritics;
+  op.support = support();
+  op.reward_column = layout.reward();
+  op.done_column = layout.done();
+  op.truncated_column = layout.truncated();
+  op.gamma = spec.gamma;
+  op.logits = buffers_.logits;
+  op.bias = target + critic.head().bias;
+  op.log_probability = buffers_.log_probability;
+  op.log_alpha = log_alpha;
+  op.target = buffers_.target_values;
+  return op;
+}
+
+ScalarTargetOp FastSacPrograms::scalar_target() const {
+  ScalarTargetOp op{};
+  op.rows = spec.batch;
+  op.source_rows = spec.gathered_rows();
+  op.groups = kCritics;
+  op.reward_column = layout.reward();
+  op.done_column = layout.done();
+  op.truncated_column = layout.truncated();
+  op.gamma = spec.gamma;
+  op.values = buffers_.logits;
+  op.bias = target + critic.head().bias;
+  op.log_probability = buffers_.log_probability;
+  op.log_alpha = log_alpha;
+  op.target = buffers_.target_values;
+  return op;
+}
+
+CriticLossOp FastSacPrograms::categorical_critic_loss() const {
+  const LearnerStatistics& scalars = *critic_statistics;
+  CriticLossOp op{};
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.support = support();
+  op.logits = buffers_.logits;
+  op.bias = critic_state.parameters + critic.head().bias;
+  op.target = buffers_.target_values;
+  op.logits_gradient = buffers_.logits_gradient;
+  op.loss = scalars["loss/critic"];
+  op.value_mean = scalars["critic/q_mean"];
+  op.value_max = scalars["critic/q_max"];
+  op.value_min = scalars["critic/q_min"];
+  return op;
+}
+
+ScalarCriticLossOp FastSacPrograms::scalar_critic_loss() const {
+  const LearnerStatistics& scalars = *critic_statistics;
+  ScalarCriticLossOp op{};
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.values = buffers_.logits;
+  op.bias = critic_state.parameters + critic.head().bias;
+  op.target = buffers_.target_values;
+  op.values_gradient = buffers_.logits_gradient;
+  op.loss = scalars["loss/critic"];
+  op.value_mean = scalars["critic/q_mean"];
+  op.value_max = scalars["critic/q_max"];
+  op.value_min = scalars["critic/q_min"];
+  return op;
+}
+
+ActorLossOp FastSacPrograms::categorical_actor_loss() const {
+  ActorLossOp op{};
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.support = support();
+  op.logits = buffers_.logits;
+  op.bias = critic_state.parameters + critic.head().bias;
+  op.log_probability = buffers_.log_probability;
+  op.log_alpha = log_alpha;
+  op.logits_gradient = buffers_.logits_gradient;
+  op.loss = (*actor_statistics)["loss/actor"];
+  op.entropy = (*actor_statistics)["policy/entropy"];
+  return op;
+}
+
+ScalarActorLossOp FastSacPrograms::scalar_actor_loss() const {
+  ScalarActorLossOp op{};
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.values = buffers_.logits;
+  op.bias = critic_state.parameters + critic.head().bias;
+  op.log_probability = buffers_.log_probability;
+  op.log_alpha = log_alpha;
+  op.values_gradient = buffers_.logits_gradient;
+  op.loss = (*actor_statistics)["loss/actor"];
+  op.entropy = (*actor_statistics)["policy/entropy"];
+  return op;
 }
 
 void FastSacPrograms::record_actor() {
@@ -251,18 +322,7 @@ void FastSacPrograms::record_actor() {
   program.record(sample(layout.action_dim, buffers_.critic_input));
   critic.record_forward(program, critic_state.parameters, buffers_.critic_input, critic_width(),
                         buffers_.critic, buffers_.logits);
-  ActorLossOp loss{};
-  loss.rows = spec.batch;
-  loss.groups = kCritics;
-  loss.support = support();
-  loss.logits = buffers_.logits;
-  loss.bias = critic_state.parameters + critic.head().bias;
-  loss.log_probability = buffers_.log_probability;
-  loss.log_alpha = log_alpha;
-  loss.logits_gradient = buffers_.logits_gradient;
-  loss.loss = scalars["loss/actor"];
-  loss.entropy = scalars["policy/entropy"];
-  program.record(loss);
+  program.record(has_scalar_critics() ? Op(scalar_actor_loss()) : Op(categorical_actor_loss()));
   critic.record_input_gradient(program, critic_state.parameters, buffers_.critic,
                                buffers_.logits_gradient, layout.critic_dim, layout.action_dim,
                                buffers_.action_gradient);

@@ -2,6 +2,7 @@
 //   critic: next action and its log pi -> both target critics' own projected distributions -> cross
 //           entropy of both critics -> AdamW with the targets' moving average -> temperature step
 //   actor:  new action -> mean of both expected values -> gradient through the critics -> AdamW
+// With scalar critics: the smaller target value -> squared error; the smaller value for the actor.
 // The actor program reads the critic input that the critic program of the same update unpacked.
 //
 // Only records: memory comes with workspace.allocate(), so bytes can be asked for first.
@@ -50,7 +51,7 @@ struct FastSacPrograms {
   struct Buffers {
     Operand observation, critic_input, next_critic_input;
     Operand action_heads, noise, log_probability, action_gradient, action_heads_gradient;
-    Operand logits, target_distribution, logits_gradient;
+    Operand logits, target_values, logits_gradient;  // of scalar critics: values
     Network::Activations actor, critic;
   };
 
@@ -63,10 +64,18 @@ struct FastSacPrograms {
   SampleActionOp sample(u32 first_normal, Operand critic_input) const;
   void record_critic();
   void record_critic_loss(Program& program);
+  ProjectTargetOp projected_target() const;
+  ScalarTargetOp scalar_target() const;
+  CriticLossOp categorical_critic_loss() const;
+  ScalarCriticLossOp scalar_critic_loss() const;
+  ActorLossOp categorical_actor_loss() const;
+  ScalarActorLossOp scalar_actor_loss() const;
   void record_actor();
   void record_step(Program& program, const Trained& trained, Operand loss, LearningRate rate,
                    Operand moving_target);
 
+  bool has_scalar_critics() const { return spec.critic == CriticKind::kScalar; }
+  int critic_outputs() const { return has_scalar_critics() ? 1 : spec.atoms; }
   int critic_width() const { return layout.critic_dim + layout.action_dim; }
   Support support() const { return {spec.atoms, spec.v_min, spec.v_max}; }
   AdamWConstants constants(float weight_decay) const {

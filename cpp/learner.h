@@ -14,6 +14,10 @@
 
 namespace millrace {
 
+// What the critics learn: a distribution of values, each from its own target; or one value, from
+// the smaller of both targets.
+enum class CriticKind { kC51, kScalar };
+
 // The configuration's `learner` section; ranges are checked by parse_learner.
 struct LearnerSpec {
   int batch;  // rows the learner sees; with symmetry half of them are gathered
@@ -22,8 +26,10 @@ struct LearnerSpec {
   int policy_frequency;  // critic updates per actor step, counted over the whole run
   float gamma;
   float tau;
-  int actor_hidden, critic_hidden;  // first of three widths h, h/2, h/4
-  int atoms;
+  NetworkBody network = NetworkBody::kFastSac;
+  int actor_hidden, critic_hidden;  // of the first layer
+  CriticKind critic = CriticKind::kC51;
+  int atoms;  // of c51 alone, like its support
   float v_min, v_max;
   float actor_lr, critic_lr, alpha_lr;
   float weight_decay, beta1, beta2;

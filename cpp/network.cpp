@@ -20,12 +20,13 @@ Network::Network(NetworkShape shape) : shape_(shape) {
   int inputs = shape.inputs;
   for (int i = 0; i <= kHiddenLayers; ++i) {
     const bool is_head = i == kHiddenLayers;
-    const int outputs = is_head ? shape.outputs : shape.hidden >> i;
+    const bool is_plain = shape.body == NetworkBody::kPlain;
+    const int outputs = is_head ? shape.outputs : is_plain ? shape.hidden : shape.hidden >> i;
     const std::string name = is_head ? "head" : "l" + std::to_string(i);
     Layer layer{inputs, outputs, 0, 0, 0, 0};
     layer.weight = place(name + "/weight", {outputs, inputs}, inputs, Tensor::kWeight, is_head);
     layer.bias = place(name + "/bias", {outputs}, inputs, Tensor::kBias, is_head);
-    if (!is_head) {
+    if (!is_head && !is_plain) {
       layer.gain = place(name + "/norm/weight", {outputs}, inputs, Tensor::kGain, false);
       layer.shift = place(name + "/norm/bias", {outputs}, inputs, Tensor::kShift, false);
     }
@@ -42,9 +43,14 @@ Network::Activations Network::add_activations(Workspace& workspace, const std::s
   for (int i = 0; i < kHiddenLayers; ++i) {
     const std::string prefix = name + "/l" + std::to_string(i) + "/";
     const uint64_t values = lines * layers_[i].outputs;
-    activations.normalised[i] = workspace.add_transient(prefix + "normalised", values);
     activations.output[i] = workspace.add_transient(prefix + "output", values);
-    activations.inverse_deviation[i] = workspace.add_transient(prefix + "inverse_deviation", lines);
+    if (shape_.body == NetworkBody::kPlain) {
+      activations.normalised[i] = activations.output[i];
+    } else {
+      activations.normalised[i] = workspace.add_transient(prefix + "normalised", values);
+      activations.inverse_deviation[i] =
+          workspace.add_transient(prefix + "inverse_deviation", lines);
+    }
     if (with_gradients) {
       activations.gradient[i] = workspace.add_transient(prefix + "gradient", values);
     }
@@ -117,6 +123,31 @@ GemmOp Network::input_product(int rows, Operand gradient, Operand parameters, co
   return op;
 }
 
+void Network::record_layer_forward(Program& program, int index, Operand parameters,
+                                   const Activations& activations) const {
+  const Layer& layer = layers_[index];
+  if (shape_.body == NetworkBody::kPlain) {
+    ReluForwardOp op{};
+    op.rows = activations.rows;
+    op.width = shape_.groups * layer.outputs;
+    op.values = activations.output[index];
+    op.bias = parameters + layer.bias;
+    program.record(op);
+    return;
+  }
+  LayerForwardOp op{};
+  op.rows = activations.rows;
+  op.groups = shape_.groups;
+  op.width = layer.outputs;
+  op.linear = activations.normalised[index];
+  op.bias = parameters + layer.bias;
+  op.gain = parameters + layer.gain;
+  op.shift = parameters + layer.shift;
+  op.inverse_deviation = activations.inverse_deviation[index];
+  op.output = activations.output[index];
+  program.record(op);
+}
+
 void Network::record_forward(Program& program, Operand parameters, Operand input, int input_stride,
                              const Activations& activations, Operand heads) const {
   uint64_t distance = 0;
@@ -124,17 +155,7 @@ void Network::record_forward(Program& program, Operand parameters, Operand input
     const Layer& layer = layers_[i];
     program.record(product(activations.rows, input, input_stride, distance, parameters, layer,
                            activations.normalised[i]));
-    LayerForwardOp forward{};
-    forward.rows = activations.rows;
-    forward.groups = shape_.groups;
-    forward.width = layer.outputs;
-    forward.linear = activations.normalised[i];
-    forward.bias = parameters + layer.bias;
-    forward.gain = parameters + layer.gain;
-    forward.shift = parameters + layer.shift;
-    forward.inverse_deviation = activations.inverse_deviation[i];
-    forward.output = activations.output[i];
-    program.record(forward);
+    record_layer_forward(program, i, parameters, activations);
     input = activations.output[i];
     input_stride = shape_.groups * layer.outputs;
     distance = layer.outputs;
@@ -143,10 +164,20 @@ void Network::record_forward(Program& program, Operand parameters, Operand input
       product(activations.rows, input, input_stride, distance, parameters, head(), heads));
 }
 
-LayerBackwardOp Network::layer_backward(int index, Operand parameters,
-                                        const Activations& activations,
-                                        Operand parameter_gradient) const {
+void Network::record_layer_backward(Program& program, int index, Operand parameters,
+                                    const Activations& activations,
+                                    Operand parameter_gradient) const {
   const Layer& layer = layers_[index];
+  if (shape_.body == NetworkBody::kPlain) {
+    ReluBackwardOp op{};
+    op.rows = activations.rows;
+    op.width = shape_.groups * layer.outputs;
+    op.gradient = activations.gradient[index];
+    op.output = activations.output[index];
+    if (parameter_gradient.used()) op.bias_gradient = parameter_gradient + layer.bias;
+    program.record(op);
+    return;
+  }
   LayerBackwardOp op{};
   op.rows = activations.rows;
   op.groups = shape_.groups;
@@ -161,7 +192,7 @@ LayerBackwardOp Network::layer_backward(int index, Operand parameters,
     op.gain_gradient = parameter_gradient + layer.gain;
     op.shift_gradient = parameter_gradient + layer.shift;
   }
-  return op;
+  program.record(op);
 }
 
 void Network::record_backward(Program& program, Operand parameters, Operand input, int input_stride,
@@ -181,7 +212,7 @@ void Network::record_backward(Program& program, Operand parameters, Operand inpu
                                   shape_.groups * layer.inputs, layer.inputs, layer,
                                   parameter_gradient));
     program.record(input_product(rows, gradient, parameters, layer, activations.gradient[i - 1]));
-    program.record(layer_backward(i - 1, parameters, activations, parameter_gradient));
+    record_layer_backward(program, i - 1, parameters, activations, parameter_gradient);
     gradient = activations.gradient[i - 1];
   }
   program.record(
@@ -195,7 +226,7 @@ void Network::record_input_gradient(Program& program, Operand parameters,
   for (int i = kHiddenLayers; i > 0; --i) {
     program.record(input_product(activations.rows, gradient, parameters, layers_[i],
                                  activations.gradient[i - 1]));
-    program.record(layer_backward(i - 1, parameters, activations, Operand{}));
+    record_layer_backward(program, i - 1, parameters, activations, Operand{});
     gradient = activations.gradient[i - 1];
   }
   const Layer& first = layers_[0];

@@ -1,5 +1,5 @@
-// The network of both roles: hidden layers h, h/2, h/4, each Linear, LayerNorm, SiLU, then a linear
-// head; `groups` of them side by side on one input. All parameters lie in one span, tensor by
+// The network of both roles: three hidden layers, then a linear head; `groups` of them side by side
+// on one input. All parameters lie in one span, tensor by
 // tensor; within a tensor, group by group, so that group g of a layer is one matrix and the first
 // layer of all groups is one matrix, too. Gradients, moments and targets share this layout.
 //
@@ -14,8 +14,15 @@
 
 namespace millrace {
 
+// What hidden layers are.
+enum class NetworkBody {
+  kFastSac,  // h, h/2, h/4 wide; Linear, LayerNorm, SiLU
+  kPlain     // all h wide; Linear, ReLU
+};
+
 struct NetworkShape {
   int inputs, hidden, outputs, groups;
+  NetworkBody body = NetworkBody::kFastSac;
 };
 
 class Network {
@@ -26,7 +33,7 @@ class Network {
   struct Layer {
     int inputs, outputs;
     uint64_t weight, bias;  // [group][output][input], [group][output]
-    uint64_t gain, shift;   // [group][output]; unused in the head
+    uint64_t gain, shift;   // [group][output]; of LayerNorm
   };
 
   // One tensor of one group, as a checkpoint names it.
@@ -41,7 +48,8 @@ class Network {
     bool is_head;
   };
 
-  // Carriers of one evaluation at a fixed number of rows.
+  // Carriers of one evaluation at a fixed number of rows. ReLU works in place: `normalised` is the
+  // output, and there is no deviation.
   struct Activations {
     int rows;
     std::array<Operand, kHiddenLayers> normalised, output, inverse_deviation, gradient;
@@ -86,8 +94,11 @@ class Network {
   // Gradient of the layer's input; the first layer's is record_input_gradient's.
   GemmOp input_product(int rows, Operand gradient, Operand parameters, const Layer& layer,
                        Operand input_gradient) const;
-  LayerBackwardOp layer_backward(int index, Operand parameters, const Activations& activations,
-                                 Operand parameter_gradient) const;
+  // From the product of a hidden layer to its output, and back.
+  void record_layer_forward(Program& program, int index, Operand parameters,
+                            const Activations& activations) const;
+  void record_layer_backward(Program& program, int index, Operand parameters,
+                             const Activations& activations, Operand parameter_gradient) const;
 
   NetworkShape shape_;
   std::vector<Layer> layers_;

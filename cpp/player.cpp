@@ -20,7 +20,7 @@ int episodes_of(const nlohmann::json& config) {
 
 PolicyShape shape_of(const RunPlan& plan, const RowLayout& layout) {
   return {layout.observation_dim, layout.action_dim, plan.learner.actor_hidden,
-          plan.learner.observation_normalizer};
+          plan.learner.observation_normalizer, plan.learner.network};
 }
 
 }  // namespace

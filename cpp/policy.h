@@ -16,8 +16,9 @@ namespace millrace {
 struct PolicyShape {
   int observation_dim, action_dim, hidden;
   bool is_normalised;
+  NetworkBody body = NetworkBody::kFastSac;
 
-  NetworkShape network() const { return {observation_dim, hidden, 2 * action_dim, 1}; }
+  NetworkShape network() const { return {observation_dim, hidden, 2 * action_dim, 1, body}; }
 };
 
 // Registers the tensors of a network of one or more groups as "{name}/l0/weight" (one group) or

@@ -54,6 +54,48 @@ std::vector<Extent> extents(const LayerBackwardOp& op) {
           {op.shift_gradient, parameters}};
 }
 
+std::vector<Extent> extents(const ReluForwardOp& op) {
+  return {{op.values, product(op.rows, op.width)}, {op.bias, static_cast<uint64_t>(op.width)}};
+}
+
+std::vector<Extent> extents(const ReluBackwardOp& op) {
+  const uint64_t values = product(op.rows, op.width);
+  return {{op.gradient, values},
+          {op.output, values},
+          {op.bias_gradient, static_cast<uint64_t>(op.width)}};
+}
+
+std::vector<Extent> extents(const ScalarTargetOp& op) {
+  return {{op.values, product(op.rows, op.groups)},
+          {op.bias, static_cast<uint64_t>(op.groups)},
+          {op.log_probability, static_cast<uint64_t>(op.rows)},
+          {op.log_alpha, 1},
+          {op.target, static_cast<uint64_t>(op.rows)}};
+}
+
+std::vector<Extent> extents(const ScalarCriticLossOp& op) {
+  const uint64_t values = product(op.rows, op.groups);
+  return {{op.values, values},
+          {op.bias, static_cast<uint64_t>(op.groups)},
+          {op.target, static_cast<uint64_t>(op.rows)},
+          {op.values_gradient, values},
+          {op.loss, 1},
+          {op.value_mean, 1},
+          {op.value_max, 1},
+          {op.value_min, 1}};
+}
+
+std::vector<Extent> extents(const ScalarActorLossOp& op) {
+  const uint64_t values = product(op.rows, op.groups);
+  return {{op.values, values},
+          {op.bias, static_cast<uint64_t>(op.groups)},
+          {op.log_probability, static_cast<uint64_t>(op.rows)},
+          {op.log_alpha, 1},
+          {op.values_gradient, values},
+          {op.loss, 1},
+          {op.entropy, 1}};
+}
+
 std::vector<Extent> extents(const ColumnSumOp& op) {
   return {{op.values, product(op.rows, op.width)}, {op.sums, static_cast<uint64_t>(op.width)}};
 }

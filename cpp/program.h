@@ -78,6 +78,19 @@ struct LayerBackwardOp {
   Operand bias_gradient, gain_gradient, shift_gradient;  // all unused: only the input's gradient
 };
 
+// values = max(0, values + bias); `width` of all groups together.
+struct ReluForwardOp {
+  int rows, width;
+  Operand values, bias;
+};
+
+// `gradient` holds dL/doutput on entry and dL/dlinear on return.
+struct ReluBackwardOp {
+  int rows, width;
+  Operand gradient, output;
+  Operand bias_gradient;  // unused: only the input's gradient
+};
+
 // sums[i] = sum over rows of values[r][i].
 struct ColumnSumOp {
   int rows, width;
@@ -141,6 +154,33 @@ struct ActorLossOp {
   Operand loss, entropy;  // scalars; entropy = -mean(log pi)
 };
 
+// Scalar critics, one value per group: target = r + gamma b (smallest Q' - alpha log pi').
+struct ScalarTargetOp {
+  int rows, source_rows, groups;
+  int reward_column, done_column, truncated_column;
+  float gamma;
+  Operand values, bias;  // [row][group], [group]
+  Operand log_probability, log_alpha;
+  Operand target;  // [row]
+};
+
+// (Q - target)^2, mean over rows, summed over groups.
+struct ScalarCriticLossOp {
+  int rows, groups;
+  Operand values, bias, target;
+  Operand values_gradient;
+  Operand loss, value_mean, value_max, value_min;  // scalars
+};
+
+// L = mean(alpha log pi - smallest Q); the gradient is the values' part.
+struct ScalarActorLossOp {
+  int rows, groups;
+  Operand values, bias;
+  Operand log_probability, log_alpha;
+  Operand values_gradient;
+  Operand loss, entropy;  // scalars; entropy = -mean(log pi)
+};
+
 // norm = |gradient|; clip = min(1, max_norm / norm) (1 when max_norm is 0); finite stays 1 only if
 // it was 1 and both loss and norm are finite. `opens` starts the update's chain with finite = 1.
 struct GradientNormOp {
@@ -182,17 +222,22 @@ struct StatisticsOp {
   Operand scalars, totals, finite;
 };
 
-using Op = std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp,
-                        SampleActionOp, ActionGradientOp, ProjectTargetOp, CriticLossOp,
-                        ActorLossOp, GradientNormOp, AdamWOp, TemperatureOp, StatisticsOp>;
+using Op =
+    std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp, SampleActionOp,
+                 ActionGradientOp, ProjectTargetOp, CriticLossOp, ActorLossOp, GradientNormOp,
+                 AdamWOp, TemperatureOp, StatisticsOp, ReluForwardOp, ReluBackwardOp,
+                 ScalarTargetOp, ScalarCriticLossOp, ScalarActorLossOp>;
 
 // Here, because a plug-in names ops, too.
 inline const char* kind_of(const Op& op) {
-  static constexpr const char* kNames[] = {"unpack",          "gemm",           "layer_forward",
-                                           "layer_backward",  "column_sum",     "sample_action",
-                                           "action_gradient", "project_target", "critic_loss",
-                                           "actor_loss",      "gradient_norm",  "adamw",
-                                           "temperature",     "statistics"};
+  static constexpr const char* kNames[] = {
+      "unpack",           "gemm",           "layer_forward",
+      "layer_backward",   "column_sum",     "sample_action",
+      "action_gradient",  "project_target", "critic_loss",
+      "actor_loss",       "gradient_norm",  "adamw",
+      "temperature",      "statistics",     "relu_forward",
+      "relu_backward",    "scalar_target",  "scalar_critic_loss",
+      "scalar_actor_loss"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == std::variant_size_v<Op>);
   return kNames[op.index()];
 }

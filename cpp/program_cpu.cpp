@@ -6,6 +6,8 @@
 #include "dense_layer.h"
 #include "gemm.h"
 #include "learner_statistics.h"
+#include "relu_layer.h"
+#include "scalar_critic.h"
 #include "tanh_gaussian.h"
 
 namespace millrace {

@@ -49,6 +49,11 @@ cudaError_t launch_op(const CudaFrame& frame, const GradientNormOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const TemperatureOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const StatisticsOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ReluForwardOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ReluBackwardOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ScalarTargetOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ScalarCriticLossOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ScalarActorLossOp& op);
 
 // What the ops with partial results need of scratch; the others need nothing.
 u64 scratch_floats(const GemmOp& op);

@@ -26,6 +26,14 @@ LearnerSpec medium_spec() {
   return spec;
 }
 
+// Plain SAC.
+LearnerSpec plain_spec() {
+  LearnerSpec spec = medium_spec();
+  spec.network = NetworkBody::kPlain;
+  spec.critic = CriticKind::kScalar;
+  return spec;
+}
+
 RowLayout medium_layout() { return {98, 29, 101}; }
 
 // A learner on a backend and the memory that its rows lie in.
@@ -94,38 +102,49 @@ class LearnerDeviceTest : public testing::TestWithParam<std::string> {};
 
 MR_ON_EACH_BACKEND(LearnerDeviceTest);
 
-TEST_P(LearnerDeviceTest, EveryGradientOfOneUpdateIsTheHosts) {
-  for (const bool has_extras : {false, true}) {
-    SCOPED_TRACE(has_extras);
-    LearnerSpec spec = has_extras ? small_spec() : medium_spec();
-    spec.symmetry = spec.observation_normalizer = has_extras;
-    spec.alpha_init = 0.2f;  // large, so that the entropy's part shows
-    spec.actor_lr = spec.critic_lr = spec.alpha_lr = 0.0f;
-    const RowLayout layout = has_extras ? small_layout() : medium_layout();
-    const RowMirror mirror = has_extras ? small_mirror() : RowMirror{};
-    LearnerFastSac host(spec, layout, mirror, kSeed);
-    DeviceLearner device(GetParam(), spec, layout, mirror);
-    make_equal(host, device);
-    const std::vector<float> rows = random_rows(layout, spec.gathered_rows(), 9);
-    const auto count = static_cast<uint64_t>(spec.gathered_rows());
-    host.normalise_from(rows.data(), count, layout.width());
-    device.learner.normalise_from(rows.data(), count, layout.width());
-    host.update(rows.data(), layout.width(), 12345);
-    device.update(rows, 12345);
-    device.learner.fetch_state();
-    const auto expected = gradients_of(host), found = gradients_of(device.learner);
-    ASSERT_EQ(found.size(), 14u * 3);
-    for (const auto& [name, gradient] : found) {
-      EXPECT_LE(relative_distance(gradient, expected.at(name)), 1e-5) << name;
-    }
+void expect_equal_gradients(const std::string& backend, LearnerSpec spec, bool has_extras) {
+  spec.symmetry = spec.observation_normalizer = has_extras;
+  spec.alpha_init = 0.2f;  // large, so that the entropy's part shows
+  spec.actor_lr = spec.critic_lr = spec.alpha_lr = 0.0f;
+  const RowLayout layout = has_extras ? small_layout() : medium_layout();
+  const RowMirror mirror = has_extras ? small_mirror() : RowMirror{};
+  LearnerFastSac host(spec, layout, mirror, kSeed);
+  DeviceLearner device(backend, spec, layout, mirror);
+  make_equal(host, device);
+  const std::vector<float> rows = random_rows(layout, spec.gathered_rows(), 9);
+  const auto count = static_cast<uint64_t>(spec.gathered_rows());
+  host.normalise_from(rows.data(), count, layout.width());
+  device.learner.normalise_from(rows.data(), count, layout.width());
+  host.update(rows.data(), layout.width(), 12345);
+  device.update(rows, 12345);
+  device.learner.fetch_state();
+  const auto expected = gradients_of(host), found = gradients_of(device.learner);
+  ASSERT_EQ(found.size(), (spec.network == NetworkBody::kPlain ? 8u : 14u) * 3);
+  for (const auto& [name, gradient] : found) {
+    EXPECT_LE(relative_distance(gradient, expected.at(name)), 1e-5) << name;
   }
 }
 
-TEST_P(LearnerDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
-  const LearnerSpec spec = medium_spec();
+TEST_P(LearnerDeviceTest, EveryGradientOfOneUpdateIsTheHosts) {
+  expect_equal_gradients(GetParam(), medium_spec(), false);
+  expect_equal_gradients(GetParam(), small_spec(), true);
+}
+
+TEST_P(LearnerDeviceTest, EveryGradientOfPlainSacIsTheHosts) {
+  LearnerSpec spec = plain_spec();
+  expect_equal_gradients(GetParam(), spec, false);
+  spec.network = NetworkBody::kFastSac;  // scalar critics with norms
+  expect_equal_gradients(GetParam(), spec, false);
+  spec = small_spec();
+  spec.network = NetworkBody::kPlain;
+  spec.critic = CriticKind::kScalar;
+  expect_equal_gradients(GetParam(), spec, true);
+}
+
+void expect_equal_training(const std::string& backend, const LearnerSpec& spec) {
   const RowLayout layout = medium_layout();
   LearnerFastSac host(spec, layout, {}, kSeed);
-  DeviceLearner device(GetParam(), spec, layout);
+  DeviceLearner device(backend, spec, layout);
   for (uint64_t i = 0; i < 100; ++i) {
     const std::vector<float> rows = random_rows(layout, spec.batch, 100 + i);
     host.update(rows.data(), layout.width(), i);
@@ -144,6 +163,14 @@ TEST_P(LearnerDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
     if (!is_network_tensor(name)) continue;
     EXPECT_LE(relative_distance(found.at(name), floats_of(tensor)), 2e-3) << name;
   }
+}
+
+TEST_P(LearnerDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
+  expect_equal_training(GetParam(), medium_spec());
+}
+
+TEST_P(LearnerDeviceTest, LossesAndParametersOfPlainSacStayTheHostsForAHundredUpdates) {
+  expect_equal_training(GetParam(), plain_spec());
 }
 
 // Bounds of the reduced precisions: those of their operands' rounding, through a whole update.
@@ -187,9 +214,9 @@ Arguments varied(uint64_t step, const float* rows, int width) {
 // Parameters after some steps whose arguments vary, but for what `freeze` puts back.
 using Freeze = void (*)(Arguments& arguments, const Arguments& first);
 std::map<std::string, std::vector<float>> trained(const std::string& backend, bool as_graph,
-                                                  Freeze freeze) {
+                                                  Freeze freeze,
+                                                  const LearnerSpec& spec = medium_spec()) {
   constexpr uint64_t kSteps = 12;
-  const LearnerSpec spec = medium_spec();
   const RowLayout layout = medium_layout();
   DeviceLearner device(backend, spec, layout);
   const std::vector<float> batch = random_rows(layout, spec.batch, 4);
@@ -223,6 +250,11 @@ TEST_P(LearnerGraphTest, AGraphReplaysTheBitsOfEagerRunsWithEveryArgumentVarying
   const auto eager = trained(GetParam(), false, freeze_nothing);
   EXPECT_EQ(trained(GetParam(), true, freeze_nothing), eager);
   EXPECT_EQ(trained(GetParam(), false, freeze_nothing), eager) << "a run repeats itself";
+}
+
+TEST_P(LearnerGraphTest, AGraphOfPlainSacReplaysTheBitsOfEagerRuns) {
+  EXPECT_EQ(trained(GetParam(), true, freeze_nothing, plain_spec()),
+            trained(GetParam(), false, freeze_nothing, plain_spec()));
 }
 
 // So the test above sees a graph that holds on to any of them.

@@ -18,7 +18,8 @@ nlohmann::json good() {
           {"beta2", 0.95},         {"alpha_init", 0.001},
           {"max_grad_norm", 0},    {"target_entropy_ratio", 0},
           {"symmetry", true},      {"threads", 1},
-          {"place", "auto"},       {"observation_normalizer", false}};
+          {"place", "auto"},       {"observation_normalizer", false},
+          {"critic", "scalar"},    {"network", "plain"}};
 }
 
 std::string refusal(const char* key, nlohmann::json value) {
@@ -41,6 +42,8 @@ TEST(LearnerSpec, ReadsEveryKey) {
   EXPECT_FLOAT_EQ(spec.v_min, -20.0f);
   EXPECT_FLOAT_EQ(spec.beta2, 0.95f);
   EXPECT_TRUE(spec.symmetry);
+  EXPECT_EQ(spec.critic, CriticKind::kScalar);
+  EXPECT_EQ(spec.network, NetworkBody::kPlain);
 }
 
 TEST(LearnerSpec, EveryKeyIsNeeded) {
@@ -66,6 +69,10 @@ TEST(LearnerSpec, RefusalsNameTheKeyTheRangeAndTheValue) {
   EXPECT_EQ(refusal("actor_hidden", 130), "learner.actor_hidden: must be a multiple of 4, got 130");
   EXPECT_EQ(refusal("v_max", -20), "learner.v_max: must be above learner.v_min, got -20");
   EXPECT_EQ(refusal("atoms", 1), "learner.atoms: must be in 2..4096, got 1");
+  EXPECT_EQ(refusal("critic", "quantile"),
+            "learner.critic: must be one of c51, scalar, got \"quantile\"");
+  EXPECT_EQ(refusal("network", "deep"),
+            "learner.network: must be one of fastsac, plain, got \"deep\"");
   EXPECT_EQ(refusal("attoms", 1), "learner.attoms: unknown key");
   EXPECT_EQ(refusal("alpha_init", 0), "learner.alpha_init: must be in 1e-08..10000, got 0");
 }

@@ -44,8 +44,25 @@ double deterministic_return(Policy& policy) {
   return sum;
 }
 
-TEST(Learning, FastSacBringsAPointMassToRest) {
+struct Case {
+  const char* name;
+  CriticKind critic;
+  NetworkBody network;
+};
+
+class Learning : public testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Algorithms, Learning,
+    testing::Values(Case{"FastSac", CriticKind::kC51, NetworkBody::kFastSac},
+                    Case{"ScalarCritics", CriticKind::kScalar, NetworkBody::kFastSac},
+                    Case{"PlainSac", CriticKind::kScalar, NetworkBody::kPlain}),
+    [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+TEST_P(Learning, BringsAPointMassToRest) {
   LearnerSpec spec = small_spec();
+  spec.critic = GetParam().critic;
+  spec.network = GetParam().network;
   spec.batch = 128;
   spec.policy_frequency = 2;
   spec.actor_hidden = 32;

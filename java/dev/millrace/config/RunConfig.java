@@ -131,6 +131,18 @@ public record RunConfig(
       @Range(min = 0, max = 1024) int ingressDepth,
       boolean save) {}
 
+  /** Hidden layers: h, h/2, h/4 with LayerNorm and SiLU, or all h wide with ReLU. */
+  public enum Network {
+    FASTSAC,
+    PLAIN
+  }
+
+  /** What the critics learn: a distribution of values on atoms, or one value. */
+  public enum Critic {
+    C51,
+    SCALAR
+  }
+
   /** The algorithm's own settings. */
   public record Learner(
       Where place,
@@ -140,8 +152,10 @@ public record RunConfig(
       @Range(min = 1) int policyFrequency,
       @Range(min = 0, max = 1) double gamma,
       @Range(min = 0, max = 1) double tau,
+      Network network,
       @Range(min = 4) int actorHidden,
       @Range(min = 4) int criticHidden,
+      Critic critic,
       @Range(min = 2) int atoms,
       double vMin,
       double vMax,

@@ -7,8 +7,10 @@
 #include "dense_layer.h"
 #include "gemm.h"
 #include "learner_statistics.h"
+#include "relu_layer.h"
 #include "rms_norm.h"
 #include "row_norm.h"
+#include "scalar_critic.h"
 #include "tanh_gaussian.h"
 
 namespace millrace {

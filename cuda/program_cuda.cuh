@@ -73,6 +73,11 @@ cudaError_t launch_op(const CudaFrame& frame, const RunningStatisticsOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const RmsNormForwardOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const RmsNormBackwardOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const NormaliseRowsOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ReluForwardOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ReluBackwardOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ScalarTargetOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ScalarCriticLossOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ScalarActorLossOp& op);
 
 // What the ops with partial results need of scratch; the others need nothing.
 u64 scratch_floats(const GemmOp& op);

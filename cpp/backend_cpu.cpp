@@ -134,7 +134,7 @@ int update_async(void*, const UpdateLaunch* launch) {
 uint64_t program_scratch_bytes(const Program*) { return 0; }
 
 int program_async(void*, const ProgramLaunch* launch) {
-  run_on_cpu(*launch->program, {launch->carriers, *launch->arguments});
+  run_on_cpu(*launch->program, {launch->carriers, *launch->arguments, launch->inputs});
   return 0;
 }
 

@@ -44,11 +44,13 @@ MR_CLONES void add_row(const float* __restrict x, float* __restrict sums, int wi
   for (int i = 0; i < width; ++i) sums[i] += x[i];
 }
 
-MR_CLONES void add_squares(const float* __restrict x, const float* __restrict mean,
-                           float* __restrict sums, int width) {
+// Distances from a row of them: no difference of large numbers.
+MR_CLONES void add_distances(const float* __restrict x, const float* __restrict pivot,
+                             float* __restrict sums, float* __restrict squares, int width) {
   for (int i = 0; i < width; ++i) {
-    const float distance = x[i] - mean[i];
-    sums[i] += distance * distance;
+    const float distance = x[i] - pivot[i];
+    sums[i] += distance;
+    squares[i] += distance * distance;
   }
 }
 
@@ -109,14 +111,17 @@ std::vector<float> mean_of_rows(int rows, int width, const Add& add) {
 
 void find_statistics(const BatchNorm& norm, const CpuFrame& frame, int group) {
   const int width = norm.width;
-  const auto row = [&](int r) { return input_row(norm, frame, group, r); };
-  const std::vector<float> mean =
-      mean_of_rows(norm.rows, width, [&](int r, float* sums) { add_row(row(r), sums, width); });
-  const std::vector<float> variance = mean_of_rows(
-      norm.rows, width, [&](int r, float* sums) { add_squares(row(r), mean.data(), sums, width); });
+  const float* pivot = input_row(norm, frame, group, 0);
+  const std::vector<float> means = mean_of_rows(norm.rows, 2 * width, [&](int r, float* sums) {
+    add_distances(input_row(norm, frame, group, r), pivot, sums, sums + width, width);
+  });
   const size_t first = static_cast<size_t>(group) * width;
-  std::copy(mean.begin(), mean.end(), frame.floats(norm.mean) + first);
-  std::copy(variance.begin(), variance.end(), frame.floats(norm.variance) + first);
+  for (int i = 0; i < width; ++i) {
+    const float distance = means[i];
+    const float variance = means[width + i] - distance * distance;
+    frame.floats(norm.mean)[first + i] = pivot[i] + distance;
+    frame.floats(norm.variance)[first + i] = variance < 0.0f ? 0.0f : variance;  // NaN stays
+  }
 }
 
 // Of one group; `sums` are the means over rows of the gradient, then of the slope.

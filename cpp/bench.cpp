@@ -1,5 +1,6 @@
 #include "bench.h"
 
+#include "bench_graphs.h"
 #include "bench_learner.h"
 #include "bench_physics.h"
 #include "bench_replay.h"
@@ -16,8 +17,10 @@ nlohmann::json run_bench(const nlohmann::json& request) {
   if (kind == "update") return bench_update(request);
   if (kind == "learner") return bench_learner(request);
   if (kind == "train") return bench_train(request);
-  throw Failure(Code::kInvalid,
-                "bench: '" + kind + "' is not one of physics, replay, update, learner, train");
+  if (kind == "graphs") return bench_graphs(request);
+  throw Failure(
+      Code::kInvalid,
+      "bench: '" + kind + "' is not one of physics, replay, update, learner, train, graphs");
 }
 
 }  // namespace millrace

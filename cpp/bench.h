@@ -1,5 +1,5 @@
-// Bench: dispatches a request {kind: "physics" | "replay" | "update" | "train", …} to the bench of
-// that name.
+// Bench: dispatches a request {kind: "physics" | "replay" | "update" | "train" | "graphs", …} to
+// the bench of that name.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -125,11 +125,17 @@ void execute(const ProjectTargetOp& op, const CpuFrame& frame) {
                   frame.floats(op.bias) + g * op.value_stride, shifted.data(),
                   probabilities.data() + g * atoms, atoms);
     }
-    const int smallest = op.takes_smallest ? smallest_of(probabilities, values, op.groups) : 0;
+    float* target = frame.floats(op.target) + first;
+    if (op.takes_smallest) {
+      const int smallest = smallest_of(probabilities, values, op.groups);
+      project_distribution(op.support, probabilities.data() + smallest * atoms, moved, discount,
+                           target);
+      for (int g = 1; g < op.groups; ++g) std::copy_n(target, atoms, target + g * op.value_stride);
+      continue;
+    }
     for (int g = 0; g < op.groups; ++g) {
-      const int source = op.takes_smallest ? smallest : g;
-      project_distribution(op.support, probabilities.data() + source * atoms, moved, discount,
-                           frame.floats(op.target) + first + g * op.value_stride);
+      project_distribution(op.support, probabilities.data() + g * atoms, moved, discount,
+                           target + g * op.value_stride);
     }
   }
 }

@@ -161,6 +161,31 @@ void CapturedProgram::completed() {
   if (const auto allocated = proof_.after_run()) end(*allocated);
 }
 
+bool CapturedProgram::try_graph() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (state_ != GraphState::kCaptured && state_ != GraphState::kReplaying) return false;
+  if (const auto obstacle = obstacle_to_graph()) {
+    end(*obstacle);
+    return false;
+  }
+  stream_.launch(*graph_);
+  return true;
+}
+
+void CapturedProgram::set_graph_aside(const std::string& reason) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (state_ == GraphState::kDisabled || state_ == GraphState::kInvalid) return;
+  is_set_aside_ = true;
+  enter(GraphState::kDisabled, reason);
+}
+
+void CapturedProgram::take_graph_up() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!is_set_aside_ || state_ != GraphState::kDisabled) return;
+  is_set_aside_ = false;
+  enter(graph_ != nullptr ? GraphState::kCaptured : GraphState::kEligible, "");
+}
+
 void CapturedProgram::release() {
   std::unique_ptr<Graph> graph;  // destroyed last, and after a device that failed to wait, too
   {

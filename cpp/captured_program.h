@@ -59,6 +59,14 @@ class CapturedProgram {
   void run();
   // The last run was observed complete.
   void completed();
+  // For measuring one against the other (selected_program.h): a run in one of the two ways, which
+  // counts as none. False, and nothing was enqueued: there is no graph that could be replayed.
+  void try_eagerly() { body_(); }
+  bool try_graph();
+  // run() launches eagerly from now on and says why; and takes that back. Neither does anything to
+  // a program that is DISABLED or INVALID for another reason.
+  void set_graph_aside(const std::string& reason);
+  void take_graph_up();
   // Waits for the stream and destroys the graph; the program ends here.
   void release();
 
@@ -110,6 +118,7 @@ class CapturedProgram {
   std::unique_ptr<Graph> graph_;
   AllocatorProof proof_;
   bool is_proving_ = false;  // between run() and completed()
+  bool is_set_aside_ = false;
 };
 
 }  // namespace millrace

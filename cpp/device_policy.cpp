@@ -127,7 +127,7 @@ nlohmann::json DevicePolicy::facts() const {
           {"copied_bytes_per_tick",
            {{"observations_unless_on_device", observation_bytes(programs_)},
             {"draws", noise_ == Noise::kOfEachRow ? drawn_at_bytes(programs_) : 0},
-            {"arguments", sizeof(Arguments)},
+            {"arguments", device_.block_bytes()},
             {"actions", action_bytes(programs_)}}}};
 }
 

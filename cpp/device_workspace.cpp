@@ -10,7 +10,8 @@ namespace millrace {
 
 namespace {
 
-constexpr uint64_t kAlignment = 256;  // what devices load best from
+constexpr uint64_t kAlignment = 256;      // what devices load best from
+constexpr uint64_t kInputAlignment = 16;  // host_inputs.h: kernels load four floats at once
 
 uint64_t padded(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -53,6 +54,17 @@ uint64_t memory_bytes(const BackendApi& api, const Workspace& host,
   return carrier_bytes(host, precision) + padded(scratch_bytes(api, programs));
 }
 
+InputCounts counts_of(const std::vector<const Program*>& programs) {
+  InputCounts all;
+  for (const Program* program : programs) all.cover(program->takes());
+  return all;
+}
+
+// Arguments, addresses of the inputs, scalars.
+uint64_t block_bytes(const InputCounts& takes) {
+  return sizeof(Arguments) + takes.inputs() * sizeof(float*) + takes.scalars * sizeof(float);
+}
+
 Precision supported(const Backend& backend, Precision precision) {
   if ((backend.api().precisions & precision_bit(precision)) == 0) {
     throw Failure(Code::kUnavailable, std::string("the ") + backend.name() +
@@ -69,13 +81,14 @@ DeviceWorkspace::DeviceWorkspace(Backend& backend, Stream& stream, const Workspa
                                  Products products, Order order)
     : stream_(stream),
       host_(host),
+      takes_(counts_of(programs)),
       precision_(supported(backend, precision)),
       products_(products),
       order_(order),
       memory_(backend, Memory::Kind::kDevice,
               memory_bytes(backend.api(), host, programs, precision)),
-      block_(backend, Memory::Kind::kDevice, sizeof(Arguments)),
-      staging_(backend, Memory::Kind::kPinnedHost, 2 * sizeof(Arguments)),
+      block_(backend, Memory::Kind::kDevice, millrace::block_bytes(takes_)),
+      staging_(backend, Memory::Kind::kPinnedHost, 2 * padded(block_.bytes())),
       settled_(backend) {
   Stream setup(backend);  // the caller need not be the submit thread
   for (std::unique_ptr<Event>& event : staged_) {
@@ -99,7 +112,7 @@ DeviceWorkspace::DeviceWorkspace(Backend& backend, Stream& stream, const Workspa
 uint64_t DeviceWorkspace::bytes_needed(const BackendApi& api, const Workspace& host,
                                        const std::vector<const Program*>& programs,
                                        Precision precision) {
-  return memory_bytes(api, host, programs, precision) + sizeof(Arguments);
+  return memory_bytes(api, host, programs, precision) + millrace::block_bytes(counts_of(programs));
 }
 
 bool DeviceWorkspace::is_bf16(size_t carrier) const {
@@ -142,6 +155,7 @@ void DeviceWorkspace::copy(CopyDirection direction, size_t carrier) {
   if (is_upload && product_copies_[carrier] != nullptr) {
     upload_as_bf16(carrier, product_copies_[carrier]);
   }
+  copied_bytes_ += bytes_of(host_.carriers()[carrier]);
 }
 
 void DeviceWorkspace::copy_all(CopyDirection direction) {
@@ -154,6 +168,26 @@ void DeviceWorkspace::settle() {
   settled_.wait();
 }
 
+std::vector<DeviceWorkspace::Span> DeviceWorkspace::state() const {
+  std::vector<Span> spans;
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    const Workspace::Carrier& carrier = host_.carriers()[i];
+    if (carrier.is_transient) continue;
+    spans.push_back({addresses_[i], bytes_of(carrier)});
+    const uint64_t copy_bytes = product_copy_bytes(carrier, precision_);
+    if (copy_bytes > 0) spans.push_back({product_copies_[i], copy_bytes});
+  }
+  return spans;
+}
+
+uint64_t DeviceWorkspace::state_bytes(const Workspace& host, Precision precision) {
+  uint64_t total = 0;
+  for (const Workspace::Carrier& carrier : host.carriers()) {
+    if (!carrier.is_transient) total += bytes_of(carrier) + product_copy_bytes(carrier, precision);
+  }
+  return total;
+}
+
 void DeviceWorkspace::upload() { copy_all(CopyDirection::kHostToDevice); }
 
 void DeviceWorkspace::upload(Operand operand) {
@@ -164,6 +198,7 @@ void DeviceWorkspace::upload(Operand operand) {
 void DeviceWorkspace::upload(Operand operand, uint64_t floats) {
   stream_.copy(CopyDirection::kHostToDevice, this->floats(operand), host_.floats(operand),
                floats * sizeof(float));
+  copied_bytes_ += floats * sizeof(float);
   settle();
 }
 
@@ -179,18 +214,42 @@ void DeviceWorkspace::copy_to(float* memory, Operand from, uint64_t floats) {
   settle();
 }
 
-void DeviceWorkspace::set_arguments(const Arguments& arguments) {
+uint64_t DeviceWorkspace::scalars_offset() const {
+  return sizeof(Arguments) + takes_.inputs() * sizeof(float*);
+}
+
+void DeviceWorkspace::set_arguments(const Arguments& arguments, const HostInputs& inputs) {
+  MR_CHECK(inputs.scalars.size() >= takes_.scalars && inputs.inputs.size() >= takes_.inputs(),
+           "a run brings every scalar and input that its programs take");
+  for (size_t i = 0; i < takes_.inputs(); ++i) {
+    MR_CHECK(reinterpret_cast<uintptr_t>(inputs.inputs[i]) % kInputAlignment == 0,
+             "input " + std::to_string(i) + " does not begin at a multiple of " +
+                 std::to_string(kInputAlignment) + " bytes");
+  }
   Event& free_again = *staged_[next_block_];
   free_again.wait();
   char* block = reinterpret_cast<char*>(staging_.floats()) +
-                static_cast<size_t>(next_block_) * sizeof(Arguments);
+                static_cast<size_t>(next_block_) * padded(block_.bytes());
   std::memcpy(block, &arguments, sizeof(arguments));
-  stream_.copy(CopyDirection::kHostToDevice, block_.floats(), block, sizeof(arguments));
+  if (takes_.inputs() > 0) {
+    std::memcpy(block + sizeof(Arguments), inputs.inputs.data(), takes_.inputs() * sizeof(float*));
+  }
+  if (takes_.scalars > 0) {
+    std::memcpy(block + scalars_offset(), inputs.scalars.data(), takes_.scalars * sizeof(float));
+  }
+  stream_.copy(CopyDirection::kHostToDevice, block_.floats(), block, block_.bytes());
+  copied_bytes_ += block_.bytes();
   stream_.record(free_again);
   next_block_ = 1 - next_block_;
 }
 
 void DeviceWorkspace::submit(const Program& program) {
+  submit(program, {}, InputAccess::kThroughBlock);
+}
+
+void DeviceWorkspace::submit(const Program& program, const HostInputs& inputs, InputAccess access) {
+  MR_CHECK(!program.has_host_ops(), "program '" + program.name() + "' has ops on the host");
+  const char* block = reinterpret_cast<const char*>(block_.floats());
   ProgramLaunch launch{};
   launch.program = &program;
   launch.carriers = addresses_.data();
@@ -200,6 +259,13 @@ void DeviceWorkspace::submit(const Program& program) {
   launch.precision = precision_;
   launch.products = products_;
   launch.order = order_;
+  launch.inputs.scalars = inputs.scalars.data();
+  launch.inputs.inputs = inputs.inputs.data();
+  launch.inputs.buffers = inputs.buffers.data();
+  launch.inputs.block_scalars = reinterpret_cast<const float*>(block + scalars_offset());
+  if (access == InputAccess::kThroughBlock) {
+    launch.inputs.block_inputs = reinterpret_cast<const float* const*>(block + sizeof(Arguments));
+  }
   stream_.run(launch);
 }
 

@@ -5,7 +5,8 @@
 //
 // Per run, on the submit thread: set_arguments() -> submit() of one or more programs. Only submit()
 // goes into a graph: whatever varies is read from the argument block, so a replay is the run that
-// the block says.
+// the block says. Behind Arguments the block holds what the programs take of the host's scalars and
+// the addresses of the inputs.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +43,13 @@ class DeviceWorkspace {
 
   // Enqueues the block's copy; waits while the last but one is in flight. `rows` of the arguments
   // lie in memory of the backend.
-  void set_arguments(const Arguments& arguments);
+  // Throws kBug for fewer inputs than the programs take.
+  void set_arguments(const Arguments& arguments, const HostInputs& inputs = {});
   void submit(const Program& program);
+  // The same with what the host brings to this run. Kernels take inputs from the block if asked to,
+  // else at the addresses that `inputs` has now. Throws kBug for a program with ops on the host.
+  enum class InputAccess { kByValue, kThroughBlock };
+  void submit(const Program& program, const HostInputs& inputs, InputAccess access);
 
   // In memory of the backend.
   float* floats(Operand operand) const {
@@ -51,6 +57,19 @@ class DeviceWorkspace {
   }
   Precision precision() const { return precision_; }
   uint64_t bytes() const { return memory_.bytes() + block_.bytes(); }
+  uint64_t block_bytes() const { return block_.bytes(); }
+  // Between host and device since construction, argument blocks included.
+  uint64_t copied_bytes() const { return copied_bytes_; }
+  const Workspace& host() const { return host_; }
+
+  // What is kept from one run to the next, the copies that products read included; and its bytes,
+  // all of it, of an instance for that precision.
+  struct Span {
+    void* address;
+    uint64_t bytes;
+  };
+  std::vector<Span> state() const;
+  static uint64_t state_bytes(const Workspace& host, Precision precision);
 
  private:
   bool is_bf16(size_t carrier) const;
@@ -60,8 +79,11 @@ class DeviceWorkspace {
   void copy_all(CopyDirection direction);
   void settle();
 
+  uint64_t scalars_offset() const;
+
   Stream& stream_;
   const Workspace& host_;
+  const InputCounts takes_;
   const Precision precision_;
   const Products products_;
   const Order order_;
@@ -73,6 +95,7 @@ class DeviceWorkspace {
   Memory staging_;  // pinned, two blocks
   std::unique_ptr<Event> staged_[2];
   int next_block_ = 0;
+  uint64_t copied_bytes_ = 0;
   Event settled_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 namespace millrace {
@@ -12,6 +13,13 @@ inline uint64_t digest_of(const std::string& bytes, uint64_t digest = 0xCBF29CE4
     digest = (digest ^ static_cast<unsigned char>(byte)) * 0x100000001B3ull;
   }
   return digest;
+}
+
+// Java has no unsigned 64-bit numbers.
+inline std::string hexadecimal(uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
 }
 
 }  // namespace millrace

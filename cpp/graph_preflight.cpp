@@ -193,6 +193,12 @@ void Checker::check_term(const TermFacts& term) {
 
 }  // namespace
 
+GraphBackend graph_backend_of(Backend& backend) {
+  const bool has_graphs = backend.api().has_graphs != 0;
+  return {backend.name(), has_graphs, has_graphs ? "" : "it launches programs eagerly",
+          backend.facts()};
+}
+
 std::vector<Finding> check_graph_backend(const GraphBackend& backend, GraphPolicy policy) {
   if (policy == GraphPolicy::kOff) return {};
   Checker checker(backend, policy);

@@ -33,6 +33,8 @@ struct GraphBackend {
   DeviceFacts device = {};
 };
 
+GraphBackend graph_backend_of(Backend& backend);
+
 // What speaks against graphs of any program.
 std::vector<Finding> check_graph_backend(const GraphBackend& backend, GraphPolicy policy);
 // Those, and what speaks against this one. A program of fewer than least_ops has nothing to gain.

@@ -100,6 +100,8 @@ class Learner {
 
   // CapturedProgram::describe() of each device program by name; empty on the host.
   virtual nlohmann::json graph_facts() const = 0;
+  // SelectedProgram::describe() of those whose way is selected.
+  virtual nlohmann::json selection_facts() const { return nlohmann::json::object(); }
 
   virtual void register_state(StateRegistry& registry) = 0;
   // Before registered tensors are read, and after they were written.

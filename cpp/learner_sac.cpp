@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "blas_threads.h"
+#include "digest.h"
 #include "learning_rate.h"
 #include "program_cpu.h"
 
@@ -27,15 +28,31 @@ LearnerSac::LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& m
 
 LearnerSac::LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& mirror,
                        uint64_t seed, Backend& backend, Stream& stream, Precision precision,
-                       GraphPolicy graph)
+                       GraphPolicy graph, const SelectionSpec& selection)
     : LearnerSac(std::move(programs), mirror, seed, Workspace::Contents::kState) {
   device_ = std::make_unique<DeviceWorkspace>(backend, stream, programs_->workspace,
                                               programs_->all(), precision);
   device_->upload();
-  critic_update_ = std::make_unique<CapturedProgram>(
-      backend, stream, GraphSpec{"learner_critic", graph, ""}, [this] { submit(false); });
-  whole_update_ = std::make_unique<CapturedProgram>(
-      backend, stream, GraphSpec{"learner_critic_and_actor", graph, ""}, [this] { submit(true); });
+  const bool is_selecting = selection.cache != nullptr && graph == GraphPolicy::kAuto;
+  if (is_selecting && backend.api().has_graphs != 0) {
+    before_profile_ = std::make_unique<WorkspaceSnapshot>(backend, stream, *device_);
+  }
+  critic_update_ = update_program(backend, stream, {"learner_critic", graph, ""}, selection, false);
+  whole_update_ =
+      update_program(backend, stream, {"learner_critic_and_actor", graph, ""}, selection, true);
+}
+
+std::unique_ptr<SelectedProgram> LearnerSac::update_program(Backend& backend, Stream& stream,
+                                                            const GraphSpec& graph,
+                                                            const SelectionSpec& selection,
+                                                            bool with_actor) {
+  SelectionSpec of_this = selection;
+  uint64_t digest = digest_of(to_string(device_->precision()), programs_->critic_program->digest());
+  if (with_actor) digest ^= programs_->actor_program->digest();
+  of_this.key.program = hexadecimal(digest);
+  return std::make_unique<SelectedProgram>(
+      backend, stream, graph, of_this, [this, with_actor] { submit(with_actor); },
+      ProfileState{[this] { before_profile_->save(); }, [this] { before_profile_->restore(); }});
 }
 
 // Device work that still uses the carriers or a graph ends first. A constructor that failed half
@@ -88,6 +105,11 @@ uint64_t LearnerSac::device_bytes_needed(const LearnerSpec& spec, const RowLayou
   return DeviceWorkspace::bytes_needed(api, programs->workspace, programs->all(), precision);
 }
 
+uint64_t LearnerSac::profile_bytes_needed(const LearnerSpec& spec, const RowLayout& layout,
+                                          Precision precision) {
+  return WorkspaceSnapshot::bytes_needed(SacPrograms::make(spec, layout)->workspace, precision);
+}
+
 void LearnerSac::write_mirror(const SacPrograms::Mirror& to, const MirrorColumns& from, int width) {
   MR_CHECK(from.source.size() == static_cast<size_t>(width) &&
                from.sign.size() == static_cast<size_t>(width),
@@ -132,8 +154,7 @@ void LearnerSac::update(const float* rows, int row_stride, uint64_t update_index
   updates_ = update_index + 1;
   const bool with_actor = updates_ % programs_->spec.policy_frequency == 0;
   if (device_) {
-    device_->set_arguments(with);
-    (with_actor ? *whole_update_ : *critic_update_).run();
+    (with_actor ? *whole_update_ : *critic_update_).run([&] { device_->set_arguments(with); });
     return;
   }
   run_on_cpu(*programs_->critic_program, {programs_->workspace, with});
@@ -218,9 +239,20 @@ nlohmann::json LearnerSac::describe() const {
 nlohmann::json LearnerSac::graph_facts() const {
   if (!device_) return nlohmann::json::object();
   nlohmann::json facts;
-  for (const CapturedProgram* program : {critic_update_.get(), whole_update_.get()}) {
-    nlohmann::json& entry = facts[program->name()] = program->describe();
+  for (const SelectedProgram* program : {critic_update_.get(), whole_update_.get()}) {
+    nlohmann::json& entry = facts[program->name()] = program->program().describe();
     entry["place"] = "device";
+    entry["copied_bytes_per_run"] = device_->block_bytes();
+  }
+  return facts;
+}
+
+nlohmann::json LearnerSac::selection_facts() const {
+  nlohmann::json facts = nlohmann::json::object();
+  if (!device_) return facts;
+  for (const SelectedProgram* program : {critic_update_.get(), whole_update_.get()}) {
+    nlohmann::json entry = program->describe();
+    if (!entry.is_null()) facts[program->name()] = std::move(entry);
   }
   return facts;
 }

@@ -11,11 +11,12 @@
 #include <memory>
 #include <optional>
 
-#include "captured_program.h"
 #include "device_workspace.h"
 #include "learner.h"
 #include "normalizer.h"
 #include "sac_programs.h"
+#include "selected_program.h"
+#include "workspace_snapshot.h"
 
 namespace millrace {
 
@@ -26,13 +27,16 @@ class LearnerSac : public Learner {
   // The same with the programs running on a backend, and rows in its memory.
   LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& mirror, uint64_t seed,
              Backend& backend, Stream& stream, Precision precision,
-             GraphPolicy graph = GraphPolicy::kOff);
+             GraphPolicy graph = GraphPolicy::kOff, const SelectionSpec& selection = {});
   ~LearnerSac() override;
 
   // What an instance will allocate, without allocating it; `device` of the backend's memory.
   static size_t bytes_needed(const LearnerSpec& spec, const RowLayout& layout);
   static uint64_t device_bytes_needed(const LearnerSpec& spec, const RowLayout& layout,
                                       const BackendApi& api, Precision precision);
+  // And beside that, if the way of its programs is selected.
+  static uint64_t profile_bytes_needed(const LearnerSpec& spec, const RowLayout& layout,
+                                       Precision precision);
 
   void update(const float* rows, int row_stride, uint64_t update_index) override;
   void set_reward_scale(float scale) override { reward_scale_ = scale; }
@@ -45,6 +49,7 @@ class LearnerSac : public Learner {
   uint64_t updates() const override { return updates_; }
   nlohmann::json describe() const override;
   nlohmann::json graph_facts() const override;
+  nlohmann::json selection_facts() const override;
   void register_state(StateRegistry& registry) override;
   void fetch_state() override;
   void state_restored() override;
@@ -66,11 +71,15 @@ class LearnerSac : public Learner {
   void write_normalizers();
   // The device has passed every update so far.
   void completed();
+  std::unique_ptr<SelectedProgram> update_program(Backend& backend, Stream& stream,
+                                                  const GraphSpec& graph,
+                                                  const SelectionSpec& selection, bool with_actor);
 
   const std::unique_ptr<SacPrograms> programs_;
   std::unique_ptr<DeviceWorkspace> device_;
   // Null on the host: an update of the critics alone, and one of critics and actor.
-  std::unique_ptr<CapturedProgram> critic_update_, whole_update_;
+  std::unique_ptr<SelectedProgram> critic_update_, whole_update_;
+  std::unique_ptr<WorkspaceSnapshot> before_profile_;  // null: nothing is selected
   std::optional<Normalizer> observation_normalizer_, critic_normalizer_;
   float reward_scale_ = 1.0f;
   uint64_t seed_;

@@ -50,16 +50,10 @@ LearnerPlace check_learner_place(const RunPlan& plan, DeviceChoice& choice,
   return place;
 }
 
-GraphBackend graph_backend(Backend& backend) {
-  const bool has_graphs = backend.api().has_graphs != 0;
-  return {backend.name(), has_graphs, has_graphs ? "" : "it launches programs eagerly",
-          backend.facts()};
-}
-
 GraphBackend graph_backend(const DeviceChoice& choice) {
   if (choice.effective == "none") return {choice.requested, false, choice.reason};
   Backend backend(backend_api(choice.effective));
-  return graph_backend(backend);
+  return graph_backend_of(backend);
 }
 
 nlohmann::json to_json(const std::vector<Finding>& findings) {
@@ -114,6 +108,9 @@ ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const Le
       place.is_on_device ? LearnerSac::device_bytes_needed(
                                plan.learner, layout, backend_api(choice.effective), place.precision)
                          : LearnerSac::bytes_needed(plan.learner, layout);
+  if (place.is_on_device && graph_policy(plan.graph) == GraphPolicy::kAuto) {
+    replay.learner_bytes += LearnerSac::profile_bytes_needed(plan.learner, layout, place.precision);
+  }
   const PolicyShape shape = policy_shape_of(plan.learner, layout);
   replay.policy_bytes =
       place.is_on_device
@@ -154,8 +151,9 @@ Finding other_mujoco(const Failure& failure) {
 }
 
 std::string graph_obstacle(const Task& task, const RunPlan& plan, Backend& backend) {
-  const std::vector<Finding> findings = check_graph(
-      update_facts(task, plan, backend.name()), graph_backend(backend), graph_policy(plan.graph));
+  const std::vector<Finding> findings =
+      check_graph(update_facts(task, plan, backend.name()), graph_backend_of(backend),
+                  graph_policy(plan.graph));
   return findings.empty() ? "" : findings[0].id + ": " + findings[0].reason;
 }
 

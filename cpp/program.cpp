@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "digest.h"
+
 namespace millrace {
 namespace {
 
@@ -11,8 +13,8 @@ uint64_t matrix(uint64_t rows, uint64_t width, uint64_t stride) {
 
 uint64_t product(uint64_t a, uint64_t b, uint64_t c = 1) { return a * b * c; }
 
-// What an op reads and does not write; whatever is not marked so is written.
-Extent read(Operand operand, uint64_t count) { return {operand, count, true}; }
+// What an op reads and does not write; whatever is not marked so may be written.
+Extent read(Operand operand, uint64_t count) { return {operand, count, Access::kRead}; }
 
 std::vector<Extent> extents(const UnpackOp& op) {
   const uint64_t width = op.width;
@@ -28,9 +30,9 @@ std::vector<Extent> extents(const GemmOp& op) {
   const uint64_t m = op.m, n = op.n, k = op.k;
   const uint64_t a = op.transpose_a ? matrix(k, m, op.a_stride) : matrix(m, k, op.a_stride);
   const uint64_t b = op.transpose_b ? matrix(n, k, op.b_stride) : matrix(k, n, op.b_stride);
-  return {read(op.a, last * op.a_distance + a),
-          read(op.b, last * op.b_distance + b),
-          {op.c, last * op.c_distance + matrix(m, n, op.c_stride)}};
+  return {{op.a, last * op.a_distance + a, Access::kRead},
+          {op.b, last * op.b_distance + b, Access::kRead},
+          {op.c, last * op.c_distance + matrix(m, n, op.c_stride), Access::kWrite}};
 }
 
 std::vector<Extent> extents(const LayerForwardOp& op) {
@@ -241,12 +243,46 @@ std::vector<Extent> extents(const StatisticsOp& op) {
   return {read(op.scalars, op.folds.size()), {op.totals, op.folds.size() + 2}, read(op.finite, 1)};
 }
 
+std::vector<Extent> extents(const PointwiseOp& op) {
+  const bool has_place = op.scalar.from == ScalarSource::From::kCarrier;
+  return {{op.a, op.count, Access::kRead},
+          {op.b, op.count, Access::kRead},
+          {has_place ? op.scalar.place : Operand{}, 1, Access::kRead},
+          {op.y, op.count, Access::kWrite}};
+}
+
+std::vector<Extent> extents(const RandomFillOp& op) {
+  return {{op.target, op.count, Access::kWrite}};
+}
+
+std::vector<Extent> extents(const CopyInOp& op) { return {{op.target, op.count, Access::kWrite}}; }
+
+std::vector<Extent> extents(const HostFunctionOp& op) {
+  return {{op.source, op.source_count, Access::kRead},
+          {op.target, op.target_count, Access::kWrite}};
+}
+
+// What beside its extents makes an op another one.
+std::string variety_of(const Op& op) {
+  if (const auto* gemm = std::get_if<GemmOp>(&op)) {
+    return std::to_string(gemm->m) + "x" + std::to_string(gemm->n) + "x" + std::to_string(gemm->k);
+  }
+  if (const auto* pointwise = std::get_if<PointwiseOp>(&op)) {
+    return std::to_string(static_cast<int>(pointwise->function)) + "," +
+           std::to_string(static_cast<int>(pointwise->scalar.from));
+  }
+  const auto* function = std::get_if<HostFunctionOp>(&op);
+  return function != nullptr ? function->name : "";
+}
+
 }  // namespace
 
 bool Program::conflict(const std::vector<Extent>& one, const std::vector<Extent>& other) {
   for (const Extent& a : one) {
     for (const Extent& b : other) {
-      if (a.operand.carrier != b.operand.carrier || (a.is_only_read && b.is_only_read)) continue;
+      if (a.operand.carrier != b.operand.carrier ||
+          (a.access == Access::kRead && b.access == Access::kRead))
+        continue;
       if (a.operand.offset < b.operand.offset + b.count &&
           b.operand.offset < a.operand.offset + a.count) {
         return true;
@@ -280,22 +316,74 @@ int Program::lane_for(const Record& record) const {
   return static_cast<int>((found != latest_.end() ? found : idle) - latest_.begin());
 }
 
-void Program::record(Op op, Site site) {
+std::vector<Extent> extents_of(const Op& op) {
   std::vector<Extent> used;
-  for (const Extent& extent : std::visit([](const auto& typed) { return extents(typed); }, op)) {
-    if (!extent.operand.used()) continue;
+  for (Extent& extent : std::visit([](const auto& typed) { return extents(typed); }, op)) {
+    if (extent.operand.used()) used.push_back(extent);
+  }
+  return used;
+}
+
+void Program::record(Op op, Site site) {
+  const bool is_of_host = std::holds_alternative<HostFunctionOp>(op);
+  append({std::move(op), site, is_of_host, {}, 0});
+}
+
+void Program::record_on_host(Op op, Site site) { append({std::move(op), site, true, {}, 0}); }
+
+void Program::append(const Record& record) {
+  const std::string who = std::string(kind_of(record.op)) + " of program '" + name_ +
+                          "' recorded at " + record.site.file + ":" +
+                          std::to_string(record.site.line);
+  std::vector<Extent> used;
+  for (const Extent& extent : extents_of(record.op)) {
+    if (extent.operand.is_input()) {
+      MR_CHECK(extent.access == Access::kRead && !record.is_on_host,
+               who + " cannot take an input: only device ops that do nothing but read it can");
+      const auto number = static_cast<size_t>(extent.operand.input());
+      if (takes_.inputs() <= number) takes_.input_floats.resize(number + 1, 0);
+      uint64_t& floats = takes_.input_floats[number];
+      floats = std::max(floats, extent.operand.offset + extent.count);
+      continue;
+    }
     const Workspace::Carrier& carrier = workspace_->carriers().at(extent.operand.carrier);
     MR_CHECK(extent.operand.offset + extent.count <= carrier.count,
-             std::string(kind_of(op)) + " of program '" + name_ + "' recorded at " + site.file +
-                 ":" + std::to_string(site.line) + " reaches beyond carrier '" + carrier.name +
-                 "'");
+             who + " reaches beyond carrier '" + carrier.name + "'");
     used.push_back(extent);
   }
-  Record record{std::move(op), site, {}};
-  add_order(record, std::move(used));
-  record.lane = lane_for(record);
-  latest_[static_cast<size_t>(record.lane)] = static_cast<int>(records_.size());
-  records_.push_back(std::move(record));
+  if (const auto* pointwise = std::get_if<PointwiseOp>(&record.op)) {
+    const ScalarSource& scalar = pointwise->scalar;
+    if (scalar.from == ScalarSource::From::kHost || scalar.from == ScalarSource::From::kBlock) {
+      takes_.scalars = std::max(takes_.scalars, static_cast<size_t>(scalar.number) + 1);
+    }
+  }
+  if (const auto* copy = std::get_if<CopyInOp>(&record.op)) {
+    takes_.buffers = std::max(takes_.buffers, static_cast<size_t>(copy->buffer) + 1);
+  }
+  Record placed{record.op, record.site, record.is_on_host, {}, 0};
+  add_order(placed, std::move(used));
+  placed.lane = lane_for(placed);
+  latest_[static_cast<size_t>(placed.lane)] = static_cast<int>(records_.size());
+  records_.push_back(std::move(placed));
+}
+
+bool Program::has_host_ops() const {
+  return std::any_of(records_.begin(), records_.end(),
+                     [](const Record& record) { return record.is_on_host; });
+}
+
+uint64_t Program::digest() const {
+  uint64_t digest = digest_of(name_);
+  for (const Record& record : records_) {
+    std::string text = std::string("|") + kind_of(record.op) + (record.is_on_host ? "@host" : "") +
+                       " " + variety_of(record.op);
+    for (const Extent& extent : extents_of(record.op)) {
+      text += " " + std::to_string(extent.operand.carrier) + "+" +
+              std::to_string(extent.operand.offset) + ":" + std::to_string(extent.count);
+    }
+    digest = digest_of(text, digest);
+  }
+  return digest;
 }
 
 double Program::gemm_flops() const {

@@ -6,6 +6,10 @@
 // reads the host, allocates, or branches on data outside its own kernel: a finding such as "not
 // finite" is a number in a carrier that later ops read.
 //
+// Blocks of users are not always like that. The general ops (pointwise, copy_in, host_function) may
+// take numbers and memory of the host (host_inputs.h), and any op may be recorded as one that runs
+// on the host. op_facts states what of it no graph can hold; program_transform rewrites it.
+//
 // Ops are few and coarse: a matrix product, a fused layer, a loss, an optimizer step. Matrices are
 // row-major; strides and offsets count elements. A "group" is one of several networks of the same
 // shape that are evaluated together (the twin critics): activations lie [row][group][column].
@@ -19,7 +23,9 @@
 
 #include "action_density.h"
 #include "adamw_body.h"
+#include "host_inputs.h"
 #include "philox.h"
+#include "pointwise_body.h"
 #include "support.h"
 #include "workspace.h"
 
@@ -317,12 +323,61 @@ struct StatisticsOp {
   Operand scalars, totals, finite;
 };
 
-using Op = std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp,
-                        SampleActionOp, ActionGradientOp, ProjectTargetOp, CriticLossOp,
-                        ActorLossOp, GradientNormOp, AdamWOp, TemperatureOp, StatisticsOp,
-                        BatchNormForwardOp, BatchNormBackwardOp, RunningStatisticsOp,
-                        RmsNormForwardOp, RmsNormBackwardOp, NormaliseRowsOp, ReluForwardOp,
-                        ReluBackwardOp, ScalarTargetOp, ScalarCriticLossOp, ScalarActorLossOp>;
+// A number that an op takes.
+struct ScalarSource {
+  enum class From {
+    kConstant,
+    kHost,    // number `number` of the run's host scalars, passed by value
+    kBlock,   // the same, read from the argument block by the kernel
+    kCarrier  // at `place`
+  };
+  From from = From::kConstant;
+  float constant = 0;
+  int number = 0;
+  Operand place = {};
+};
+
+// y[i] = f(a[i], b[i], s) (pointwise_body.h). Where they are the same place, y may replace a or b.
+struct PointwiseOp {
+  Pointwise function;
+  uint64_t count;
+  Operand a, b, y;  // b: unused by functions of one
+  ScalarSource scalar;
+};
+
+// target[i] = standard normal i of (seed, stream, environment, tick).
+struct RandomFillOp {
+  uint64_t count;
+  RandomStream stream;
+  u32 environment;
+  Operand target;
+};
+
+// target = the run's host buffer of that number.
+struct CopyInOp {
+  int buffer;
+  uint64_t count;
+  Operand target;
+};
+
+// A function of the host, which no device has a version of. It writes all of its target and looks
+// at nothing but its source. Programs are equal if the names of their functions are.
+struct HostFunctionOp {
+  using Function = void (*)(const float* source, uint64_t source_count, float* target,
+                            uint64_t target_count);
+  const char* name;
+  Function function;
+  Operand source, target;
+  uint64_t source_count, target_count;
+};
+
+using Op =
+    std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp, SampleActionOp,
+                 ActionGradientOp, ProjectTargetOp, CriticLossOp, ActorLossOp, GradientNormOp,
+                 AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp, BatchNormBackwardOp,
+                 RunningStatisticsOp, RmsNormForwardOp, RmsNormBackwardOp, NormaliseRowsOp,
+                 ReluForwardOp, ReluBackwardOp, ScalarTargetOp, ScalarCriticLossOp,
+                 ScalarActorLossOp, PointwiseOp, RandomFillOp, CopyInOp, HostFunctionOp>;
 
 // Here, because a plug-in names ops, too.
 inline const char* kind_of(const Op& op) {
@@ -350,17 +405,14 @@ inline const char* kind_of(const Op& op) {
                                            "relu_backward",
                                            "scalar_target",
                                            "scalar_critic_loss",
-                                           "scalar_actor_loss"};
+                                           "scalar_actor_loss",
+                                           "pointwise",
+                                           "random_fill",
+                                           "copy_in",
+                                           "host_function"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == std::variant_size_v<Op>);
   return kNames[op.index()];
 }
-
-// What an op touches of a carrier.
-struct Extent {
-  Operand operand;
-  uint64_t count;
-  bool is_only_read = false;
-};
 
 // Where an op was recorded; findings name it.
 struct Site {
@@ -368,11 +420,24 @@ struct Site {
   int line;
 };
 
+// What an op does to a range of a carrier; kAny: one or both.
+enum class Access { kAny, kRead, kWrite };
+
+struct Extent {
+  Operand operand;
+  uint64_t count;
+  Access access = Access::kAny;
+};
+
+// Every range that the op touches, operands that it does not use left out.
+std::vector<Extent> extents_of(const Op& op);
+
 class Program {
  public:
   struct Record {
     Op op;
     Site site;
+    bool is_on_host = false;
     // Numbers of earlier records, the fewest from which follows what this one must run after: those
     // that write what it uses or use what it writes. In any order that keeps this the program
     // computes the same bits.
@@ -389,12 +454,20 @@ class Program {
   }
 
   // Records run in order, or side by side as far as `after` permits. Throws kBug, naming the site,
-  // when an operand does not fit into its carrier.
+  // when an operand does not fit into its carrier, or is an input that the op cannot read.
   void record(Op op, Site site = {__builtin_FILE(), __builtin_LINE()});
+  // The same for an op that is to run on the host, over the host's copies of the carriers.
+  void record_on_host(Op op, Site site = {__builtin_FILE(), __builtin_LINE()});
+  void append(const Record& record);
 
   const std::string& name() const { return name_; }
   const Workspace& workspace() const { return *workspace_; }
   const std::vector<Record>& records() const { return records_; }
+  // What a run has to bring.
+  const InputCounts& takes() const { return takes_; }
+  bool has_host_ops() const;
+  // Of the ops, their order and shapes: what the time of a run depends on.
+  uint64_t digest() const;
   // Multiply-adds of all matrix products, times two.
   double gemm_flops() const;
 
@@ -408,6 +481,7 @@ class Program {
   std::string name_;
   const Workspace* workspace_;
   std::vector<Record> records_;
+  InputCounts takes_;
   std::array<int, kLanes> latest_;             // record of each lane, or kNone
   std::vector<std::vector<Extent>> extents_;   // of each record
   std::vector<std::vector<bool>> runs_after_;  // [record][earlier record], however indirectly

@@ -7,6 +7,7 @@
 #include "dense_layer.h"
 #include "gemm.h"
 #include "learner_statistics.h"
+#include "pointwise.h"
 #include "relu_layer.h"
 #include "rms_norm.h"
 #include "row_norm.h"

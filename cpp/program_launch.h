@@ -37,6 +37,7 @@ struct ProgramLaunch {
   Precision precision;
   Products products;
   Order order;
+  LaunchInputs inputs;
 };
 
 }  // namespace millrace

@@ -1,7 +1,7 @@
 #include "run.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <ctime>
 
 #include "blas_threads.h"
 #include "device_choice.h"
@@ -18,18 +18,13 @@ namespace {
 constexpr uint64_t kTraceBytesMax = uint64_t{256} << 20;
 // Which numbers are drawn for what; another version makes other runs.
 constexpr int kDrawVersion = 1;
+// Of carriers and argument blocks: another one makes what was selected before worthless.
+constexpr int kLayoutVersion = 1;
 
 RowMirror mirror_of(const Task& task) {
   const auto columns = [](const MirrorMap& map) { return MirrorColumns{map.source, map.sign}; };
   return {columns(task.symmetry.observation), columns(task.symmetry.critic),
           columns(task.symmetry.action)};
-}
-
-// Java has no unsigned 64-bit numbers.
-std::string hexadecimal(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 double milliseconds_per_tick(uint64_t ns, uint64_t ticks) {
@@ -53,6 +48,10 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
     trace_ =
         std::make_unique<Trace>(config["trace_path"].get<std::string>(), kTraceBytesMax, error_);
     trace_->name_thread("learner");
+  }
+  if (config.contains("selection_path")) {
+    selections_ = std::make_unique<SelectionCache>(config["selection_path"].get<std::string>(),
+                                                   std::time(nullptr));
   }
   const Task& task = *sim_.task;
   if (plan_.learner.symmetry && !task.symmetry.available) {
@@ -88,7 +87,7 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
         HostState{update.state(), sim_.physics->state_memory(), update.memory(), update.outcomes()},
         plan_.num_envs,
         GraphSpec{"update", graph_policy(plan_.graph), graph_obstacle(task, plan_, backend_)},
-        replay_->doorbell(), trace_.get());
+        replay_->doorbell(), trace_.get(), selection_spec());
   }
   collector_ = std::make_unique<Collector>(CollectorParts{
       *sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_, trace_.get(),
@@ -108,7 +107,8 @@ void Run::make_learner() {
   const bool repeats_noise = plan_.learner.noise_repeat_max > 1;
   learner_stream_ = std::make_unique<Stream>(backend_);
   learner_ = std::make_unique<LearnerSac>(std::move(programs), mirror, plan_.seed, backend_,
-                                          *learner_stream_, learner_place_.precision, graph);
+                                          *learner_stream_, learner_place_.precision, graph,
+                                          selection_spec());
   policy_ = std::make_unique<DevicePolicy>(
       backend_, learner_->policy_shape(), plan_.num_envs, plan_.seed,
       repeats_noise ? Noise::kOfEachRow : Noise::kOfTheTick, graph, trace_.get());
@@ -380,7 +380,8 @@ nlohmann::json Run::facts() const {
             {"blas_kernels", blas_kernels()}}},
           {"learner", learner_facts()},
           {"policy", policy_->facts()},
-          {"graphs", graph_facts()}};
+          {"graphs", graph_facts()},
+          {"selection", selection_facts()}};
 }
 
 nlohmann::json Run::learner_facts() const {
@@ -390,6 +391,32 @@ nlohmann::json Run::learner_facts() const {
   facts["precision"] = to_string(learner_place_.precision);
   facts["products"] = is_on_device ? std::string(backend_.facts().products)
                                    : "OpenBLAS, kernels for " + blas_kernels();
+  return facts;
+}
+
+// The update step is one program; the learner puts the digest of each of its own there.
+SelectionSpec Run::selection_spec() const {
+  SelectionSpec spec;
+  spec.cache = selections_.get();
+  if (selections_ == nullptr) return spec;
+  const auto place = [](bool is_on_device) { return is_on_device ? "device" : "host"; };
+  spec.key = selection_key_of(backend_);
+  spec.key.program =
+      hexadecimal(digest_of(to_json(update_facts(*sim_.task, plan_, backend_.name())).dump()));
+  spec.key.shapes =
+      "batch " + std::to_string(plan_.learner.batch) + ", envs " + std::to_string(plan_.num_envs);
+  spec.key.layout = std::to_string(kLayoutVersion);
+  spec.key.concurrency = std::string("update on ") + place(update_place_.is_on_device) +
+                         ", learner on " + place(learner_place_.is_on_device) +
+                         (plan_.synchronous ? ", in turn" : ", ahead");
+  return spec;
+}
+
+nlohmann::json Run::selection_facts() const {
+  nlohmann::json facts = learner_->selection_facts();
+  if (device_update_ == nullptr) return facts;
+  nlohmann::json update = device_update_->selection_facts();
+  if (!update.is_null()) facts["update"] = std::move(update);
   return facts;
 }
 

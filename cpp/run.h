@@ -24,6 +24,7 @@
 #include "noise_repetition.h"
 #include "reward_scale.h"
 #include "run_plan.h"
+#include "selected_program.h"
 #include "session.h"
 #include "sim_parts.h"
 #include "submit_thread.h"
@@ -74,6 +75,8 @@ class Run : public Session {
   nlohmann::json replay_counters() const;
   nlohmann::json graph_facts() const;
   nlohmann::json learner_facts() const;
+  SelectionSpec selection_spec() const;
+  nlohmann::json selection_facts() const;
 
   FirstError error_;
   const RunPlan plan_;
@@ -82,8 +85,9 @@ class Run : public Session {
   const LearnerPlace learner_place_;
   SimParts sim_;
   std::unique_ptr<Trace> trace_;
-  std::unique_ptr<Stream> learner_stream_;  // null: the learner runs on the host
-  std::unique_ptr<ActingPolicy> policy_;    // outlives what the learner still copies there
+  std::unique_ptr<SelectionCache> selections_;  // null: `graph: auto` takes the graph
+  std::unique_ptr<Stream> learner_stream_;      // null: the learner runs on the host
+  std::unique_ptr<ActingPolicy> policy_;        // outlives what the learner still copies there
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<NoiseRepetition> noise_repetition_;  // null: noise of its own for each tick
   std::unique_ptr<RewardScale> reward_scale_;          // null: rewards are taken as they are

@@ -12,13 +12,15 @@ constexpr uint32_t kStreamIndex = 1;  // the replay has the first
 
 SubmittedUpdate::SubmittedUpdate(Backend& backend, const Task& task, const HostState& host,
                                  int num_envs, const GraphSpec& graph, Doorbell& doorbell,
-                                 Trace* trace)
+                                 Trace* trace, const SelectionSpec& selection)
     : stream_(backend),
       stream_trace_(trace == nullptr
                         ? nullptr
                         : std::make_unique<StreamTrace>(backend, stream_, *trace, kStreamIndex)),
       update_(backend, stream_, task, host, num_envs),
-      program_(backend, stream_, graph, [this] { update_.submit(); }),
+      // Between two ticks the host holds the carriers: they need not be saved to be restored.
+      program_(backend, stream_, graph, selection, [this] { update_.submit(); },
+               {[] {}, [this] { update_.upload_carriers(); }}),
       doorbell_(doorbell),
       trace_(trace) {}
 
@@ -66,11 +68,10 @@ void SubmittedUpdate::submit(const Tick& tick) {
     StreamSpan span(stream_trace_.get(), span::kGpuUpdateUpload);
     if (tick.has_changed_carriers) update_.upload_carriers();
     update_.upload_inputs();
-    update_.set_block(tick.arguments, tick.rows, tick.row_floats);
   }
   {
     StreamSpan span(stream_trace_.get(), span::kGpuUpdate);
-    program_.run();
+    program_.run([&] { update_.set_block(tick.arguments, tick.rows, tick.row_floats); });
   }
   StreamSpan span(stream_trace_.get(), span::kGpuUpdateDownload);
   update_.download();
@@ -90,7 +91,7 @@ void SubmittedUpdate::close() {
 }
 
 nlohmann::json SubmittedUpdate::facts() const {
-  nlohmann::json facts = program_.describe();
+  nlohmann::json facts = program_.program().describe();
   facts["place"] = "device";
   facts["copied_bytes_per_tick"] = {{"without_reset", update_.copied_bytes(false)},
                                     {"with_reset", update_.copied_bytes(true)}};

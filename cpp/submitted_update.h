@@ -17,10 +17,10 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "captured_program.h"
 #include "device_update.h"
 #include "doorbell.h"
 #include "receipt.h"
+#include "selected_program.h"
 #include "stream_trace.h"
 #include "trace.h"
 
@@ -29,7 +29,8 @@ namespace millrace {
 class SubmittedUpdate {
  public:
   SubmittedUpdate(Backend& backend, const Task& task, const HostState& host, int num_envs,
-                  const GraphSpec& graph, Doorbell& doorbell, Trace* trace);
+                  const GraphSpec& graph, Doorbell& doorbell, Trace* trace,
+                  const SelectionSpec& selection = {});
 
   // One tick; `step` proves that the physics' fields are those of the tick, `rows` is a slot in
   // device memory with rows of row_floats. Throws kState after close().
@@ -50,7 +51,9 @@ class SubmittedUpdate {
 
   // Of the manifest: CapturedProgram::describe() and what a tick copies.
   nlohmann::json facts() const;
-  uint64_t replays() const { return program_.replays(); }
+  // SelectedProgram::describe().
+  nlohmann::json selection_facts() const { return program_.describe(); }
+  uint64_t replays() const { return program_.program().replays(); }
 
  private:
   struct Tick {
@@ -64,7 +67,7 @@ class SubmittedUpdate {
   Stream stream_;
   std::unique_ptr<StreamTrace> stream_trace_;
   DeviceUpdate update_;
-  CapturedProgram program_;
+  SelectedProgram program_;
   Doorbell& doorbell_;
   Trace* const trace_;
   bool are_carriers_changed_ = true;  // collector thread

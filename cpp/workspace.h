@@ -12,7 +12,8 @@
 // which stay fp32, a copy in bf16 that products read.
 //
 // An operand names a place in a carrier: (carrier, offset in elements). Programs hold operands,
-// never addresses, so that one recorded program runs on every backend.
+// never addresses, so that one recorded program runs on every backend. An operand may also name an
+// input: memory that lies elsewhere in every run (host_inputs.h) and that ops only read.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,13 @@
 namespace millrace {
 
 struct Operand {
-  int carrier = -1;  // -1: the op does not use this operand
+  int carrier = -1;  // -1: the op does not use this operand; below: an input
   uint64_t offset = 0;
 
-  bool used() const { return carrier >= 0; }
+  static Operand of_input(int number) { return {-2 - number, 0}; }
+  bool used() const { return carrier != -1; }
+  bool is_input() const { return carrier < -1; }
+  int input() const { return -2 - carrier; }
   Operand operator+(uint64_t elements) const { return {carrier, offset + elements}; }
 };
 

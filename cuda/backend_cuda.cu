@@ -245,6 +245,7 @@ int program_async(void* stream, const ProgramLaunch* launch) {
   frame.arguments = launch->arguments;
   frame.precision = launch->precision;
   frame.library = launch->products == Products::kLibrary ? library_of(queue) : nullptr;
+  frame.inputs = launch->inputs;
   size_t at = 0;
   const cudaError_t code =
       launch_program(frame, launch->scratch, *launch->program, launch->order, queue.lanes, &at);

@@ -19,7 +19,7 @@ constexpr int kAddThreads = 256;
 
 struct Product {
   int m, n, k;
-  const void *a, *b;  // floats, or both bf16
+  FloatSource a, b;  // of floats, or both of bf16
   void* c;
   int is_c_bf16, accumulates;
   int a_stride, b_stride, c_stride;
@@ -121,8 +121,8 @@ __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float*
   const int piece = static_cast<int>(blockIdx.z) % p.pieces;
   const int first_k = piece * p.k_of_a_piece;
   const int last_k = min(first_k + p.k_of_a_piece, p.k);
-  const Source* a = static_cast<const Source*>(p.a) + product * p.a_distance;
-  const Source* b = static_cast<const Source*>(p.b) + product * p.b_distance;
+  const Source* a = reinterpret_cast<const Source*>(p.a.get()) + product * p.a_distance;
+  const Source* b = reinterpret_cast<const Source*>(p.b.get()) + product * p.b_distance;
 
   typename Shape::TransferA transfer_a;
   typename Shape::TransferB transfer_b;
@@ -203,9 +203,11 @@ Split split_of(const GemmOp& op) {
 }
 
 // Whether every row of every tile begins at a multiple of 16 bytes and is read in whole vectors.
-bool is_aligned(const void* first, int stride, u64 distance, int inner, int vector) {
-  return reinterpret_cast<uintptr_t>(first) % 16 == 0 && stride % vector == 0 &&
-         distance % static_cast<u64>(vector) == 0 && inner % vector == 0;
+// An input does wherever it lies, if its offset does (host_inputs.h).
+bool is_aligned(const FloatSource& first, int stride, u64 distance, int inner, int vector) {
+  const u64 elements = static_cast<u64>(vector);
+  return reinterpret_cast<uintptr_t>(first.known) % 16 == 0 && first.offset % elements == 0 &&
+         stride % vector == 0 && distance % elements == 0 && inner % vector == 0;
 }
 
 template <class Math, class Source, bool kTransposeA, bool kTransposeB>
@@ -238,6 +240,8 @@ cudaError_t launch_product(const CudaFrame& frame, const GemmOp& op, Product pro
                         : launch_product<Math, Source, false, false>(frame, op, product);
 }
 
+FloatSource known(const void* address) { return {static_cast<const float*>(address), nullptr, 0}; }
+
 // Two operands that are, or have a copy, in bf16 are read so; else both are read as floats.
 ProductOperands operands_of(const CudaFrame& frame, const GemmOp& op) {
   const auto narrow = [&](Operand operand) -> const void* {
@@ -259,11 +263,14 @@ u64 scratch_floats(const GemmOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
-  const ProductOperands operands = operands_of(frame, op);
-  if (!operands.are_bf16 && (frame.is_bf16(op.a) || frame.is_bf16(op.b))) {
+  // A library keeps the address that it was given; and what computes a product must not depend on
+  // how its operands are found.
+  const bool has_input = op.a.is_input() || op.b.is_input();
+  const ProductOperands operands = has_input ? ProductOperands{} : operands_of(frame, op);
+  if (!has_input && !operands.are_bf16 && (frame.is_bf16(op.a) || frame.is_bf16(op.b))) {
     return cudaErrorInvalidValue;  // bf16 times floats
   }
-  if (frame.library != nullptr) {
+  if (frame.library != nullptr && !has_input) {
     const cudaError_t code =
         frame.library->multiply(frame.stream, op, frame.precision, operands, frame.scratch);
     if (code != cudaErrorNotSupported) return code;
@@ -273,9 +280,9 @@ cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
   product.m = op.m;
   product.n = op.n;
   product.k = op.k;
-  product.a = operands.a;
-  product.b = operands.b;
-  product.c = operands.c;
+  product.a = has_input ? frame.source(op.a) : known(operands.a);
+  product.b = has_input ? frame.source(op.b) : known(operands.b);
+  product.c = has_input ? frame.floats(op.c) : operands.c;
   product.is_c_bf16 = operands.is_result_bf16 ? 1 : 0;
   product.a_stride = op.a_stride;
   product.b_stride = op.b_stride;

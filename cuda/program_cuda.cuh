@@ -24,10 +24,32 @@ struct CudaFrame {
   float* scratch;
   Precision precision;
   CublasLt* library;  // for matrix products; null: our own kernel
+  LaunchInputs inputs;
 
   float* floats(Operand operand) const { return at<float>(operand); }
   const int* integers(Operand operand) const { return at<int>(operand); }
   u64* counter(Operand operand) const { return at<u64>(operand); }
+  // Of an operand that may be an input.
+  FloatSource source(Operand operand) const {
+    if (!operand.is_input()) return {floats(operand), nullptr, 0};
+    if (inputs.block_inputs != nullptr) {
+      return {nullptr, inputs.block_inputs + operand.input(), operand.offset};
+    }
+    return {inputs.inputs[operand.input()], nullptr, operand.offset};
+  }
+  FloatValue value(const ScalarSource& source) const {
+    switch (source.from) {
+      case ScalarSource::From::kConstant:
+        return {source.constant, nullptr};
+      case ScalarSource::From::kHost:
+        return {inputs.scalars[source.number], nullptr};
+      case ScalarSource::From::kBlock:
+        return {0.0f, inputs.block_scalars + source.number};
+      case ScalarSource::From::kCarrier:
+        return {0.0f, floats(source.place)};
+    }
+    return {source.constant, nullptr};
+  }
 
   // Whether the operand's carrier is stored in bf16, as activations may be.
   bool is_bf16(Operand operand) const {
@@ -78,6 +100,10 @@ cudaError_t launch_op(const CudaFrame& frame, const ReluBackwardOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const ScalarTargetOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const ScalarCriticLossOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const ScalarActorLossOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const PointwiseOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const RandomFillOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const CopyInOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const HostFunctionOp& op);  // never accepted
 
 // What the ops with partial results need of scratch; the others need nothing.
 u64 scratch_floats(const GemmOp& op);

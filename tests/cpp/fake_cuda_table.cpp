@@ -143,12 +143,25 @@ struct FakeCudaTable {
     return owner.submit(stream_of(stream), "update_async", &GraphNodes::kernels, op);
   }
 
-  // The carriers' addresses are fixed with the launch; what it says of a run is read when it runs.
+  // The carriers' addresses and what the run brings are fixed with the launch; what the argument
+  // block says of a run is read when it runs.
   static int program_async(void* stream, const ProgramLaunch* launch) {
     FakeCuda& owner = stream_of(stream).device;
-    const auto op = [work = *launch, &owner](bool) {
+    const InputCounts& takes = launch->program->takes();
+    const auto copy_of = [](auto* values, size_t count) {
+      using Value = std::decay_t<decltype(*values)>;
+      return values == nullptr ? std::vector<Value>() : std::vector<Value>(values, values + count);
+    };
+    const auto op = [work = *launch, &owner,
+                     scalars = copy_of(launch->inputs.scalars, takes.scalars),
+                     inputs = copy_of(launch->inputs.inputs, takes.inputs()),
+                     buffers = copy_of(launch->inputs.buffers, takes.buffers)](bool) {
+      ProgramLaunch as_launched = work;
+      as_launched.inputs.scalars = scalars.data();
+      as_launched.inputs.inputs = inputs.data();
+      as_launched.inputs.buffers = buffers.data();
       const int code = owner.use_device(work.arguments, sizeof(*work.arguments), "a program");
-      return code != 0 ? code : backend_cpu().program_async(nullptr, &work);
+      return code != 0 ? code : backend_cpu().program_async(nullptr, &as_launched);
     };
     return owner.submit(stream_of(stream), "program_async", &GraphNodes::kernels, op);
   }

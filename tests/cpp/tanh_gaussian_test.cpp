@@ -84,6 +84,55 @@ TEST(SampleAction, InitialDeviationIsExpOfMinusTwoAndAHalf) {
   EXPECT_NEAR(std::sqrt(squares), std::exp(-2.5), 0.002);
 }
 
+// FlashSAC's: no clamp of the mean, and no 1e-6.
+TEST(SampleAction, TheExactDensityHoldsWhereTanhRoundsToOne) {
+  SampleFixture fixture(1);
+  fixture.op.density = kFlashSacDensity;
+  float* heads = fixture.workspace.floats(fixture.op.heads);
+  const float means[] = {0.0f, 0.5f, -30.0f, 12.0f, 60.0f};
+  const float raws[] = {0.0f, 3.0f, -3.0f, 0.3f, 1.0f};
+  std::copy(means, means + 5, heads);
+  std::copy(raws, raws + 5, heads + 5);
+  fixture.run();
+  double expected = 0;
+  for (int i = 0; i < 5; ++i) {
+    const double noise = random_normal(random_source(4, kStreamExploration, 0, 0), i);
+    const double log_std = -10 + 6 * (std::tanh(double{raws[i]}) + 1);
+    const double x = means[i] + std::exp(log_std) * noise;
+    const double log_det =
+        2 * (std::log(2.0) - std::abs(x) - std::log1p(std::exp(-2 * std::abs(x))));
+    EXPECT_NEAR(fixture.workspace.floats(fixture.op.action)[i], std::tanh(x), 1e-6);
+    expected += -0.5 * noise * noise - log_std - 0.5 * std::log(2 * M_PI) - log_det;
+  }
+  EXPECT_NEAR(*fixture.workspace.floats(fixture.op.log_probability), expected, 2e-4);
+}
+
+// As if that tick were now, whatever the arguments say.
+TEST(SampleAction, ARowMayTakeTheDrawOfItsOwnTick) {
+  SampleFixture now(3);
+  now.run();
+  SampleFixture kept(3);
+  Workspace workspace;
+  kept.op.heads = workspace.add_floats("heads", 30);
+  kept.op.bias = workspace.add_floats("bias", 10);
+  kept.op.noise = workspace.add_floats("noise", 15);
+  kept.op.action = workspace.add_floats("action", 15);
+  kept.op.log_probability = workspace.add_floats("log_probability", 3);
+  kept.op.drawn_at = workspace.add("drawn_at", DType::kU64, 3);
+  workspace.allocate();
+  workspace.counters(kept.op.drawn_at)[1] = 7;
+  Arguments arguments{};
+  arguments.seed = 4;
+  arguments.tick = 9;
+  execute(kept.op, CpuFrame{workspace, arguments});
+  for (int i = 0; i < 5; ++i) {
+    const float* noise = workspace.floats(kept.op.noise);
+    EXPECT_EQ(noise[i], now.workspace.floats(now.op.noise)[i]);
+    EXPECT_EQ(noise[5 + i], random_normal(random_source(4, kStreamExploration, 1, 7), i));
+    EXPECT_EQ(noise[10 + i], now.workspace.floats(now.op.noise)[10 + i]);
+  }
+}
+
 TEST(SampleAction, DeterministicIsTanhOfTheMean) {
   SampleFixture fixture(2);
   fixture.op.deterministic = true;

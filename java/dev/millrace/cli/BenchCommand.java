@@ -21,11 +21,13 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * {@code bench physics|replay|update|learner|train}: how fast this machine is, every run reported.
+ * {@code bench physics|replay|update|learner|train|graphs}: how fast this machine is, every run
+ * reported.
  */
 @Command(
     name = "bench",
-    description = "Measure physics, replay, update step, learner or training on this machine.",
+    description =
+        "Measure physics, replay, update step, learner, training or graphs on this machine.",
     mixinStandardHelpOptions = true,
     footer = {
       "",
@@ -95,10 +97,13 @@ final class BenchCommand {
     /** What was measured comes last: that is what one looks for. */
     private static void print(ObjectNode report, PrintStream out) {
       ObjectNode rest = report.deepCopy();
-      for (String name : List.of("medians", "iqr", "modes", "config", "build")) {
+      for (String name :
+          List.of(
+              "medians", "iqr", "modes", "config", "build", "cases", "many_shapes", "break_even")) {
         rest.remove(name);
       }
       JsonTables.print(rest, out);
+      GalleryTables.print(report, out);
       JsonNode medians = report.path("medians");
       if (medians.isObject()) {
         Table table = new Table("measured", "median", "IQR");
@@ -481,6 +486,62 @@ final class BenchCommand {
         request.set("modes", Json.tree(modes));
       }
       request.set("config", config(options, context));
+    }
+  }
+
+  /** {@code bench graphs}. */
+  @Command(
+      name = "graphs",
+      description = "Programs eagerly, as graphs, transformed, and as selected by measurement.",
+      mixinStandardHelpOptions = true,
+      footer = {
+        "",
+        "The programs have the structure of published cases; they are not the original models.",
+        "Cases: one_host_scalar, varying_inputs, short_kernels, host_ops, small_programs,",
+        "many_shapes, break_even.",
+        "Ways: eager; graph, as recorded, inputs copied; cgct, transformed, inputs copied;",
+        "cgct_pi, transformed, inputs read through the argument block; scg, what was selected.",
+        "",
+        "Example",
+        "  millrace bench graphs --device cuda --rounds 30 --json"
+      })
+  static final class Graphs extends Bench {
+    @Option(
+        names = "--device",
+        paramLabel = "NAME",
+        defaultValue = "cpu",
+        description = "cpu or cuda (default: ${DEFAULT-VALUE}).")
+    private String device;
+
+    @Option(names = "--case", paramLabel = "NAME", description = "One of the cases alone.")
+    private String only;
+
+    @Option(
+        names = "--rounds",
+        paramLabel = "N",
+        defaultValue = "30",
+        description = "Interleaved rounds of all ways (default: ${DEFAULT-VALUE}).")
+    private int rounds;
+
+    @Option(
+        names = "--input-mib",
+        paramLabel = "N",
+        description = "Inputs of the case with large ones (default: 312 on a device with graphs).")
+    private Integer inputMib;
+
+    Graphs(Context context) {
+      super(context, "graphs");
+    }
+
+    @Override
+    void request(ObjectNode request, Context context) {
+      request.put("backend", device).put("rounds", rounds);
+      if (only != null) {
+        request.put("case", only);
+      }
+      if (inputMib != null) {
+        request.put("input_mib", inputMib);
+      }
     }
   }
 }

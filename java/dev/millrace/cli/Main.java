@@ -89,12 +89,16 @@ public final class Main {
             .addSubcommand(
                 new CommandLine(new GraphCommand()).addSubcommand(new GraphCommand.Show(context)))
             .addSubcommand(
+                new CommandLine(new SelectionCommand())
+                    .addSubcommand(new SelectionCommand.Show(context)))
+            .addSubcommand(
                 new CommandLine(new BenchCommand())
                     .addSubcommand(new BenchCommand.Physics(context))
                     .addSubcommand(new BenchCommand.Replay(context))
                     .addSubcommand(new BenchCommand.Update(context))
                     .addSubcommand(new BenchCommand.Learner(context))
-                    .addSubcommand(new BenchCommand.Train(context)))
+                    .addSubcommand(new BenchCommand.Train(context))
+                    .addSubcommand(new BenchCommand.Graphs(context)))
             .addSubcommand(new CompareCommand(context))
             .addSubcommand(
                 new CommandLine(new TraceCommand())

@@ -7,6 +7,9 @@ import java.util.Map;
  * A resolved configuration: every key of a run with its value. Record components are the keys in
  * camel case; their annotations say what a single value may be. What several values may be together
  * is the preflight's business. Immutable.
+ *
+ * <p>{@code selectionCache} is the file that keeps what {@code graph: auto} has measured; null is
+ * the one beside the run directory, "none" keeps nothing.
  */
 public record RunConfig(
     String task,
@@ -16,6 +19,7 @@ public record RunConfig(
     Device device,
     Graph graph,
     Precision precision,
+    @Nullable String selectionCache,
     Run run,
     Env env,
     Map<String, Reward> rewards,

@@ -18,6 +18,7 @@ import dev.millrace.preflight.PreflightReport;
 import dev.millrace.progress.Progress;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.UUID;
@@ -126,10 +127,39 @@ public final class Run {
   private ObjectNode openConfig() {
     ObjectNode config = Json.tree(ConfigLoader.tree(resolved.config()));
     config.put("mode", "train");
+    config.put("selection_path", selectionPath());
     if (resolved.config().log().trace()) {
       config.put("trace_path", directory.trace().toAbsolutePath().toString());
     }
     return config;
+  }
+
+  private String selectionPath() {
+    String configured = resolved.config().selectionCache();
+    if (configured == null) {
+      return directory.selections().toString();
+    }
+    return configured.equals("none") ? "" : Path.of(configured).toAbsolutePath().toString();
+  }
+
+  /** What was measured, and how long that took. */
+  private void noteSelections() {
+    manifest
+        .section("selection")
+        .properties()
+        .forEach(
+            entry -> {
+              JsonNode selection = entry.getValue();
+              progress.note(
+                  String.format(
+                      Locale.ROOT,
+                      "selection %s: %s (%s; %s, profiled for %.0f ms)",
+                      entry.getKey(),
+                      selection.path("way").asString("?"),
+                      selection.path("reason").asString(""),
+                      selection.path("source").asString(""),
+                      selection.path("profile_ms").asDouble(0)));
+            });
   }
 
   private Outcome run(
@@ -173,6 +203,7 @@ public final class Run {
       takeFacts(engine.facts());
       state = state.to(RunState.STOPPING);
       progress.finish();
+      noteSelections();
       takeOutcome(outcome, start, loop.counters());
       return outcome;
     }

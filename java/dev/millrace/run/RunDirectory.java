@@ -12,6 +12,9 @@ import java.time.format.DateTimeFormatter;
 
 /** Where everything of a run lies. */
 public record RunDirectory(Path path) {
+  /** In the parent folder, so that the next run of the kind finds it. */
+  public static final String SELECTIONS = "selection.json";
+
   private static final DateTimeFormatter STAMP = DateTimeFormatter.ofPattern("yyyyMMdd-HHmmss");
 
   /** {@code runs/<task>-<algo>/<timestamp>}, not there yet. */
@@ -75,6 +78,11 @@ public record RunDirectory(Path path) {
 
   public Path trace() {
     return path.resolve("trace.json");
+  }
+
+  /** What was measured between ways of launching programs, by all runs beside this one. */
+  public Path selections() {
+    return path.toAbsolutePath().resolveSibling(SELECTIONS);
   }
 
   public CheckpointStore checkpoints() {

@@ -21,6 +21,7 @@ public final class FakeEngine implements Engine {
   private final Map<String, byte[]> state = new LinkedHashMap<>();
   private final List<Tensor> tensors = new ArrayList<>();
   private long tick;
+  private final ObjectNode selection = Json.object();
   private long untilFailure = Long.MAX_VALUE;
   private volatile boolean stopped;
   private Boolean restoredWithReplay;
@@ -67,6 +68,12 @@ public final class FakeEngine implements Engine {
     return this;
   }
 
+  /** One that says it has selected the way of a program. */
+  public FakeEngine selecting(String program, JsonNode facts) {
+    selection.set(program, facts);
+    return this;
+  }
+
   public FakeEngine failingAfter(long ticks) {
     untilFailure = ticks;
     return this;
@@ -86,12 +93,16 @@ public final class FakeEngine implements Engine {
 
   @Override
   public JsonNode facts() {
-    return Json.parse(
-        """
+    ObjectNode facts =
+        (ObjectNode)
+            Json.parse(
+                """
         {"carriers": [], "rng": {"seed": 1}, "budget": {}, "physics": {}, "threads": {},
          "graphs": {}, "replay": {"pipeline": "device_resident", "capacity_rows": 64,
          "row_bytes": 28, "row_stride_bytes": 32, "ingress_depth": 2, "host_bytes": 224,
          "device_bytes": 2048}}""");
+    facts.set("selection", selection);
+    return facts;
   }
 
   @Override

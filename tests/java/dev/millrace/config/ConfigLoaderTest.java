@@ -167,6 +167,24 @@ class ConfigLoaderTest {
   }
 
   @Test
+  void aFileTakesTheConfigurationOfItsTaskAndAlgorithm() throws Exception {
+    RunConfig flash = load(file("task: g1_walk_flat\nalgo: flashsac\n")).config();
+    assertEquals(load("g1_walk_flat_flashsac").config(), flash);
+    assertEquals(RunConfig.RewardScaling.EPISODE, flash.learner().rewardScaling());
+    assertEquals(16, flash.learner().noiseRepeatMax());
+    RunConfig fast = load(file("task: g1_walk_flat\n")).config();
+    assertEquals("fastsac", fast.algo());
+    assertEquals(RunConfig.RewardScaling.OFF, fast.learner().rewardScaling());
+    assertEquals(1, fast.learner().noiseRepeatMax());
+    assertEquals("flashsac", load(file("task: g1_motion_tracking\n")).config().algo());
+    assertEquals(
+        "fastsac", load(file("task: g1_motion_tracking\nalgo: fastsac\n")).config().algo());
+    assertTrue(
+        error("g1_walk_flat_flashsac", "learner.reward_scaling=on")
+            .contains("one of off, episode, flashsac"));
+  }
+
+  @Test
   void aResumedRunMayChangeItsLimitsOnly() throws Exception {
     Path file = folder.resolve("config.yaml");
     Files.writeString(file, YamlWriter.write(load("cartpole_swingup").config()));

@@ -24,7 +24,7 @@ struct UpdateLaunch;   // update_launch.h
 struct ProgramLaunch;  // program_launch.h
 class Program;
 
-constexpr uint32_t kBackendApiVersion = 7;
+constexpr uint32_t kBackendApiVersion = 8;
 
 // All four are static texts or codes of the device's own library.
 struct BackendError {

@@ -211,6 +211,11 @@ BudgetLine learner_line(const ReplayPlan& plan) {
   return {"learner", plan.learner_bytes, "networks, optimizers and activations"};
 }
 
+BudgetLine policy_line(const ReplayPlan& plan) {
+  return {"policy", plan.policy_bytes,
+          "snapshots and activations for " + grouped(plan.num_envs) + " robots"};
+}
+
 bool is_ring_on_device(const ReplayPlan& plan) {
   return plan.pipeline == Pipeline::kDeviceResident;
 }
@@ -228,7 +233,10 @@ Budget replay_host_budget(const ReplayPlan& plan, uint64_t free_bytes) {
   if (!is_ring_on_device(plan) || !plan.is_learner_on_device) {
     budget.lines.push_back(batches_line(plan, "pinned batches"));
   }
-  if (!plan.is_learner_on_device) budget.lines.push_back(learner_line(plan));
+  if (!plan.is_learner_on_device) {
+    budget.lines.push_back(learner_line(plan));
+    budget.lines.push_back(policy_line(plan));
+  }
   return budget;
 }
 
@@ -242,6 +250,7 @@ Budget replay_device_budget(const ReplayPlan& plan, uint64_t free_bytes) {
   }
   if (plan.is_learner_on_device || plan.is_device_host_memory) {
     budget.lines.push_back(learner_line(plan));
+    budget.lines.push_back(policy_line(plan));
   }
   return budget;
 }

@@ -50,6 +50,7 @@ struct ReplayPlan {
   uint64_t learning_starts;  // ticks
   bool symmetry;
   uint64_t learner_bytes;
+  uint64_t policy_bytes;       // what acts; it lies where the learner does
   bool is_device_host_memory;  // the CPU backend: the ring lies in host memory, too
   bool is_learner_on_device = true;
   Pipeline pipeline = Pipeline::kDeviceResident;
@@ -60,7 +61,7 @@ struct ReplayPlan {
 
 // Ingress slots; and what else the pipeline and the learner keep on the host beside a device.
 Budget replay_host_budget(const ReplayPlan& plan, uint64_t free_bytes);
-// Ring, batches and learner, as far as they lie on the device.
+// Ring, batches, learner and policy, as far as they lie on the device.
 Budget replay_device_budget(const ReplayPlan& plan, uint64_t free_bytes);
 
 // Everything that speaks against the plan, all at once; empty means it can run.

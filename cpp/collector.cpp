@@ -12,8 +12,7 @@ constexpr int kUpdateGrain = 16;
 
 }  // namespace
 
-Collector::Collector(const CollectorParts& parts)
-    : parts_(parts), snapshot_(parts.policy.parameter_count()) {}
+Collector::Collector(const CollectorParts& parts) : parts_(parts) {}
 
 Collector::~Collector() { stop(); }
 
@@ -22,12 +21,6 @@ void Collector::start(uint64_t first_tick) {
   released_ = next_ = first_tick;
   stopping_ = false;
   thread_ = std::thread([this] { main(); });
-}
-
-void Collector::publish_policy(const float* parameters) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  std::copy(parameters, parameters + snapshot_.size(), snapshot_.begin());
-  snapshot_is_new_ = true;
 }
 
 void Collector::release(uint64_t tick) {
@@ -78,36 +71,47 @@ void Collector::stop() {
 
 void Collector::main() {
   if (parts_.trace != nullptr) parts_.trace->name_thread("collector");
-  uint64_t tick = next_;
-  const char* operation = "collector.tick";
-  try {
-    for (;;) {
-      PhaseTimes times;
-      {
-        TraceSpan trace(parts_.trace, span::kWaitForAction);
-        PhaseTimer timer(times.idle_ns);
-        if (!await_release()) return;
-      }
-      swap_policy();
-      run_tick(tick, times);
-      {
-        std::lock_guard<std::mutex> lock(mutex_);
-        next_ = ++tick;
-        running_tick_ = false;
-        times_ += times;
-      }
-      finished_changed_.notify_all();
-    }
-  } catch (const Failure& failure) {
-    parts_.error.set({operation, tick, "collector", failure.code(), failure.what()});
-  } catch (const std::exception& error) {
-    parts_.error.set({operation, tick, "collector", Code::kBug, error.what()});
-  }
+  const bool have_ticks_ended_well = attempt("collector.tick", [this] { run_ticks(); });
+  const bool has_policy_ended_well =
+      attempt("collector.finish", [this] { parts_.policy.finish(); });
+  if (have_ticks_ended_well && has_policy_ended_well) return;
   parts_.replay.close();  // wakes whoever waits for rows
   // A waiter checks the error under this lock, so it cannot miss the call.
   std::lock_guard<std::mutex> lock(mutex_);
   running_tick_ = false;
   finished_changed_.notify_all();
+}
+
+// False: it threw, and that is the run's error if it is the first.
+bool Collector::attempt(const char* operation, const std::function<void()>& part) {
+  try {
+    part();
+    return true;
+  } catch (const Failure& failure) {
+    parts_.error.set({operation, next_, "collector", failure.code(), failure.what()});
+  } catch (const std::exception& error) {
+    parts_.error.set({operation, next_, "collector", Code::kBug, error.what()});
+  }
+  return false;
+}
+
+void Collector::run_ticks() {
+  for (uint64_t tick = next_;;) {
+    PhaseTimes times;
+    {
+      TraceSpan trace(parts_.trace, span::kWaitForAction);
+      PhaseTimer timer(times.idle_ns);
+      if (!await_release()) return;
+    }
+    run_tick(tick, times);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      next_ = ++tick;
+      running_tick_ = false;
+      times_ += times;
+    }
+    finished_changed_.notify_all();
+  }
 }
 
 bool Collector::await_release() {
@@ -117,22 +121,19 @@ bool Collector::await_release() {
   return running_tick_;
 }
 
-void Collector::swap_policy() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (!snapshot_is_new_) return;
-  parts_.policy.load(snapshot_.data());
-  snapshot_is_new_ = false;
-}
-
 void Collector::run_tick(uint64_t tick, PhaseTimes& times) {
   UpdateStep& update = parts_.update;
   {
     TraceSpan trace(parts_.trace, span::kInference);
     PhaseTimer timer(times.act_ns);
-    if (parts_.noise != nullptr) parts_.noise->advance(tick);
-    parts_.policy.act_exploring(update.observations(), parts_.num_envs, parts_.seed, tick,
-                                update.actions(),
-                                parts_.noise != nullptr ? parts_.noise->drawn_at() : nullptr);
+    const uint64_t* drawn_at = nullptr;
+    if (parts_.noise != nullptr) {
+      parts_.noise->advance(tick);
+      drawn_at = parts_.noise->drawn_at();
+    }
+    const float* on_device =
+        parts_.device_update == nullptr ? nullptr : parts_.device_update->observations();
+    parts_.policy.act({update.observations(), on_device}, {tick, drawn_at}, update.actions());
   }
   float* rows;
   {

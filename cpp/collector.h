@@ -14,13 +14,13 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
-#include <vector>
 
+#include "acting_policy.h"
 #include "noise_repetition.h"
 #include "phase_times.h"
-#include "policy.h"
 #include "replay.h"
 #include "reward_scale.h"
 #include "sim_backend.h"
@@ -36,12 +36,11 @@ struct CollectorParts {
   SimBackend& physics;
   UpdateStep& update;
   WorkerPool& pool;
-  Policy& policy;
+  ActingPolicy& policy;
   Replay& replay;
   FirstError& error;
   Trace* trace;  // null: off
   int num_envs;
-  uint64_t seed;
   SubmittedUpdate* device_update = nullptr;  // instead of update.update() in chunks
   NoiseRepetition* noise = nullptr;          // whose draws exploration takes; null: of each tick
   RewardScale* reward_scale = nullptr;       // null: off
@@ -56,9 +55,6 @@ class Collector {
 
   // Starts the thread; the next tick is `first_tick`.
   void start(uint64_t first_tick);
-
-  // Takes a copy; the collector swaps to it at its next tick.
-  void publish_policy(const float* parameters);
 
   // Ticks below `tick` may run.
   void release(uint64_t tick);
@@ -82,16 +78,14 @@ class Collector {
 
  private:
   void main();
+  bool attempt(const char* operation, const std::function<void()>& part);
+  void run_ticks();
   bool await_release();
-  void swap_policy();
   void run_tick(uint64_t tick, PhaseTimes& times);
   void update(uint64_t tick, const Receipt& step, float* rows);
   void reset(uint64_t tick);
 
   CollectorParts parts_;
-  std::vector<float> snapshot_;  // guarded by mutex_
-  bool snapshot_is_new_ = false;
-
   std::mutex mutex_;
   std::condition_variable released_changed_;
   std::condition_variable finished_changed_;

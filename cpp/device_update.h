@@ -45,6 +45,8 @@ class DeviceUpdate {
   // Other ranges, weights or noise; what there is of slots and dimensions must stay.
   void set_params(const UpdateParams& params);
   void submit();
+  // Where the observations lie that the last tick made.
+  const float* observations() const { return launch_.state.episode[kObservation].data; }
   // Carriers and outcomes, to the host's block or to another of its size.
   void download() { download_to(host_.carriers.begin); }
   void download_to(char* carriers);

@@ -90,9 +90,11 @@ DeviceWorkspace::DeviceWorkspace(Backend& backend, Stream& stream, const Workspa
       block_(backend, Memory::Kind::kDevice, millrace::block_bytes(takes_)),
       staging_(backend, Memory::Kind::kPinnedHost, 2 * padded(block_.bytes())),
       settled_(backend) {
+  Stream setup(backend);  // the caller need not be the submit thread
   for (std::unique_ptr<Event>& event : staged_) {
     event = std::make_unique<Event>(backend);
-    stream.record(*event);
+    setup.record(*event);
+    event->wait();
   }
   char* next = reinterpret_cast<char*>(memory_.floats());
   for (const Workspace::Carrier& carrier : host.carriers()) {
@@ -193,10 +195,22 @@ void DeviceWorkspace::upload(Operand operand) {
   settle();
 }
 
+void DeviceWorkspace::upload(Operand operand, uint64_t floats) {
+  stream_.copy(CopyDirection::kHostToDevice, this->floats(operand), host_.floats(operand),
+               floats * sizeof(float));
+  copied_bytes_ += floats * sizeof(float);
+  settle();
+}
+
 void DeviceWorkspace::download() { copy_all(CopyDirection::kDeviceToHost); }
 
 void DeviceWorkspace::download(Operand operand) {
   copy(CopyDirection::kDeviceToHost, static_cast<size_t>(operand.carrier));
+  settle();
+}
+
+void DeviceWorkspace::copy_to(float* memory, Operand from, uint64_t floats) {
+  stream_.copy(CopyDirection::kDeviceToDevice, memory, this->floats(from), floats * sizeof(float));
   settle();
 }
 

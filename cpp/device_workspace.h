@@ -1,6 +1,7 @@
 // DeviceWorkspace: the carriers of a workspace in a backend's memory, and the programs recorded
 // over them running there. Owns carriers, argument block and scratch at addresses that never
-// change, so that a graph may hold them; nothing is allocated after construction.
+// change, so that a graph may hold them; nothing is allocated after construction, which any thread
+// may do.
 //
 // Per run, on the submit thread: set_arguments() -> submit() of one or more programs. Only submit()
 // goes into a graph: whatever varies is read from the argument block, so a replay is the run that
@@ -29,12 +30,16 @@ class DeviceWorkspace {
   static uint64_t bytes_needed(const BackendApi& api, const Workspace& host,
                                const std::vector<const Program*>& programs, Precision precision);
 
-  // Carriers that the host has allocated, all or the operand's alone; each waits until the copies
-  // are complete.
+  // Carriers that the host has allocated, all or the operand's alone, or so many elements of it,
+  // which no product reads; each waits until the copies are complete, and with them everything
+  // before.
   void upload();
   void upload(Operand operand);
+  void upload(Operand operand, uint64_t floats);
   void download();
   void download(Operand operand);
+  // State, to other memory of the backend.
+  void copy_to(float* memory, Operand from, uint64_t floats);
 
   // Enqueues the block's copy; waits while the last but one is in flight. `rows` of the arguments
   // lie in memory of the backend.

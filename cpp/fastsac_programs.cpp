@@ -14,7 +14,8 @@ constexpr u32 kCriticTensors = 1024;
 FastSacPrograms::FastSacPrograms(const LearnerSpec& given, const RowLayout& rows)
     : SacPrograms(given, rows),
       actor(policy_shape.network()),
-      critic({rows.critic_dim + rows.action_dim, given.critic_hidden, given.atoms, kCritics}) {
+      critic({critic_width(), given.critic_hidden, has_scalar_critics() ? 1 : given.atoms, kCritics,
+              given.network}) {
   MR_CHECK(spec.algorithm == Algorithm::kFastSac, "these are the programs of another algorithm");
   add_state(actor.parameter_count(), actor.parameter_count(), critic.parameter_count(),
             critic.parameter_count());
@@ -47,7 +48,8 @@ void FastSacPrograms::add_buffers() {
       "action/gradient", rows * (critic.input_stride() - first_gradient_column()));
   buffers_.logits = workspace.add_transient("value/logits", logits);
   buffers_.next_logits = workspace.add_transient("value/next_logits", logits);
-  buffers_.target_distribution = workspace.add_transient("value/target", logits);
+  buffers_.target_values =
+      workspace.add_transient("value/target", has_scalar_critics() ? rows : logits);
   buffers_.logits_gradient = workspace.add_activation("value/gradient", logits);
   buffers_.actor = actor.add_activations(workspace, "actor", spec.batch, true);
   buffers_.critic = critic.add_activations(workspace, "critic", spec.batch, true);
@@ -93,35 +95,108 @@ void FastSacPrograms::record_critic() {
 }
 
 void FastSacPrograms::record_critic_loss(Program& program) {
-  const LearnerStatistics& scalars = *critic_statistics;
   critic.record_forward(program, target, buffers_.next_critic_input, critic.input_stride(),
                         buffers_.target_critic, buffers_.next_logits);
-  ProjectTargetOp project = projection();
-  project.logits = buffers_.next_logits;
-  project.bias = target + critic.head().bias;
-  project.log_probability = buffers_.log_probability;
-  project.target = buffers_.target_distribution;
-  program.record(project);
-
+  program.record(has_scalar_critics() ? Op(scalar_target()) : Op(projected_target()));
   critic.record_forward(program, critic_state.parameters, buffers_.critic_input,
                         critic.input_stride(), buffers_.critic, buffers_.logits);
-  CriticLossOp loss{};
-  loss.rows = spec.batch;
-  loss.groups = kCritics;
-  loss.support = support();
-  loss.value_stride = value_stride();
-  loss.logits = buffers_.logits;
-  loss.bias = critic_state.parameters + critic.head().bias;
-  loss.target = buffers_.target_distribution;
-  loss.logits_gradient = buffers_.logits_gradient;
-  loss.loss = scalars["loss/critic"];
-  loss.value_mean = scalars["critic/q_mean"];
-  loss.value_max = scalars["critic/q_max"];
-  loss.value_min = scalars["critic/q_min"];
-  program.record(loss);
+  program.record(has_scalar_critics() ? Op(scalar_critic_loss()) : Op(categorical_critic_loss()));
   critic.record_backward(program, critic_state.parameters, buffers_.critic_input,
                          critic.input_stride(), buffers_.critic, buffers_.logits_gradient,
                          critic_state.gradient);
+}
+
+ProjectTargetOp FastSacPrograms::projected_target() const {
+  ProjectTargetOp op = projection();
+  op.logits = buffers_.next_logits;
+  op.bias = target + critic.head().bias;
+  op.log_probability = buffers_.log_probability;
+  op.target = buffers_.target_values;
+  return op;
+}
+
+ScalarTargetOp FastSacPrograms::scalar_target() const {
+  ScalarTargetOp op{};
+  op.rows = spec.batch;
+  op.source_rows = spec.gathered_rows();
+  op.groups = kCritics;
+  op.value_stride = value_stride();
+  op.reward_column = layout.reward();
+  op.done_column = layout.done();
+  op.truncated_column = layout.truncated();
+  op.gamma = spec.gamma;
+  op.values = buffers_.next_logits;
+  op.bias = target + critic.head().bias;
+  op.log_probability = buffers_.log_probability;
+  op.log_alpha = log_alpha;
+  op.target = buffers_.target_values;
+  return op;
+}
+
+CriticLossOp FastSacPrograms::categorical_critic_loss() const {
+  const LearnerStatistics& scalars = *critic_statistics;
+  CriticLossOp op{};
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.support = support();
+  op.value_stride = value_stride();
+  op.logits = buffers_.logits;
+  op.bias = critic_state.parameters + critic.head().bias;
+  op.target = buffers_.target_values;
+  op.logits_gradient = buffers_.logits_gradient;
+  op.loss = scalars["loss/critic"];
+  op.value_mean = scalars["critic/q_mean"];
+  op.value_max = scalars["critic/q_max"];
+  op.value_min = scalars["critic/q_min"];
+  return op;
+}
+
+ScalarCriticLossOp FastSacPrograms::scalar_critic_loss() const {
+  const LearnerStatistics& scalars = *critic_statistics;
+  ScalarCriticLossOp op{};
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.value_stride = value_stride();
+  op.values = buffers_.logits;
+  op.bias = critic_state.parameters + critic.head().bias;
+  op.target = buffers_.target_values;
+  op.values_gradient = buffers_.logits_gradient;
+  op.loss = scalars["loss/critic"];
+  op.value_mean = scalars["critic/q_mean"];
+  op.value_max = scalars["critic/q_max"];
+  op.value_min = scalars["critic/q_min"];
+  return op;
+}
+
+ActorLossOp FastSacPrograms::categorical_actor_loss() const {
+  ActorLossOp op{};
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.support = support();
+  op.value_stride = value_stride();
+  op.logits = buffers_.logits;
+  op.bias = critic_state.parameters + critic.head().bias;
+  op.log_probability = buffers_.log_probability;
+  op.log_alpha = log_alpha;
+  op.logits_gradient = buffers_.logits_gradient;
+  op.loss = (*actor_statistics)["loss/actor"];
+  op.entropy = (*actor_statistics)["policy/entropy"];
+  return op;
+}
+
+ScalarActorLossOp FastSacPrograms::scalar_actor_loss() const {
+  ScalarActorLossOp op{};
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.value_stride = value_stride();
+  op.values = buffers_.logits;
+  op.bias = critic_state.parameters + critic.head().bias;
+  op.log_probability = buffers_.log_probability;
+  op.log_alpha = log_alpha;
+  op.values_gradient = buffers_.logits_gradient;
+  op.loss = (*actor_statistics)["loss/actor"];
+  op.entropy = (*actor_statistics)["policy/entropy"];
+  return op;
 }
 
 void FastSacPrograms::record_actor() {
@@ -136,19 +211,7 @@ void FastSacPrograms::record_actor() {
   program.record(sample(layout.action_dim, buffers_.critic_input));
   critic.record_forward(program, critic_state.parameters, buffers_.critic_input,
                         critic.input_stride(), buffers_.critic, buffers_.logits);
-  ActorLossOp loss{};
-  loss.rows = spec.batch;
-  loss.groups = kCritics;
-  loss.support = support();
-  loss.value_stride = value_stride();
-  loss.logits = buffers_.logits;
-  loss.bias = critic_state.parameters + critic.head().bias;
-  loss.log_probability = buffers_.log_probability;
-  loss.log_alpha = log_alpha;
-  loss.logits_gradient = buffers_.logits_gradient;
-  loss.loss = scalars["loss/actor"];
-  loss.entropy = scalars["policy/entropy"];
-  program.record(loss);
+  program.record(has_scalar_critics() ? Op(scalar_actor_loss()) : Op(categorical_actor_loss()));
   critic.record_input_gradient(program, critic_state.parameters, buffers_.critic,
                                buffers_.logits_gradient, first_gradient_column(),
                                critic.input_stride() - first_gradient_column(),

@@ -2,6 +2,7 @@
 //   critic: next action and its log pi -> both target critics' own projected distributions -> cross
 //           entropy of both critics -> AdamW with the targets' moving average -> temperature step
 //   actor:  new action -> mean of both expected values -> gradient through the critics -> AdamW
+// With scalar critics: the smaller target value -> squared error; the smaller value for the actor.
 // The actor program reads the critic input that the critic program of the same update unpacked.
 #pragma once
 
@@ -24,7 +25,7 @@ struct FastSacPrograms : SacPrograms {
   struct Buffers {
     Operand observation, critic_input, next_critic_input;
     Operand action_heads, noise, log_probability, action_gradient, action_heads_gradient;
-    Operand logits, next_logits, target_distribution, logits_gradient;
+    Operand logits, next_logits, target_values, logits_gradient;  // of scalar critics: values
     // The target critics have their own, so that they need not wait for the critics.
     Network::Activations actor, critic, target_critic;
   };
@@ -37,10 +38,17 @@ struct FastSacPrograms : SacPrograms {
   int first_gradient_column() const {
     return layout.critic_dim / kVectorWidth * kVectorWidth;
   }
+  bool has_scalar_critics() const { return spec.critic == CriticKind::kScalar; }
   void add_buffers();
   SampleActionOp sample(u32 first_normal, Operand critic_input) const;
   void record_critic();
   void record_critic_loss(Program& program);
+  ProjectTargetOp projected_target() const;
+  ScalarTargetOp scalar_target() const;
+  CriticLossOp categorical_critic_loss() const;
+  ScalarCriticLossOp scalar_critic_loss() const;
+  ActorLossOp categorical_actor_loss() const;
+  ScalarActorLossOp scalar_actor_loss() const;
   void record_actor();
 
   Buffers buffers_;

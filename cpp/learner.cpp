@@ -87,8 +87,8 @@ RewardScaling reward_scaling_named(const std::string& name) {
 }  // namespace
 
 PolicyShape policy_shape_of(const LearnerSpec& spec, const RowLayout& layout) {
-  return {layout.observation_dim, layout.action_dim, spec.actor_hidden, spec.observation_normalizer,
-          spec.algorithm};
+  return {layout.observation_dim,      layout.action_dim, spec.actor_hidden,
+          spec.observation_normalizer, spec.algorithm,    spec.network};
 }
 
 LearnerSpec parse_learner(const nlohmann::json& learner) {
@@ -102,8 +102,12 @@ LearnerSpec parse_learner(const nlohmann::json& learner) {
   spec.policy_frequency = section.integer("policy_frequency", 1, 1024);
   spec.gamma = section.number("gamma", 0, 1);
   spec.tau = section.number("tau", 0, 1);
+  spec.network = section.choice("network", {"auto", "plain"}) == "plain" ? NetworkBody::kPlain
+                                                                         : NetworkBody::kFastSac;
   spec.actor_hidden = section.integer("actor_hidden", 4, 16384);
   spec.critic_hidden = section.integer("critic_hidden", 4, 16384);
+  spec.critic = section.choice("critic", {"c51", "scalar"}) == "scalar" ? CriticKind::kScalar
+                                                                        : CriticKind::kC51;
   spec.atoms = section.integer("atoms", 2, 4096);
   spec.v_min = section.number("v_min", -kLarge, kLarge);
   spec.v_max = section.number("v_max", -kLarge, kLarge);

@@ -19,6 +19,10 @@ namespace millrace {
 // How rewards are divided by a running measure of returns (reward_scale.h), or not at all.
 enum class RewardScaling { kOff, kEpisode, kFlashSac };
 
+// What the critics learn: a distribution of values, each from its own target; or one value, from
+// the smaller of both targets.
+enum class CriticKind { kC51, kScalar };
+
 // The configuration's `learner` section; ranges are checked by parse_learner.
 struct LearnerSpec {
   int batch;  // rows the learner sees; with symmetry half of them are gathered
@@ -27,8 +31,10 @@ struct LearnerSpec {
   int policy_frequency;  // critic updates per actor step, counted over the whole run
   float gamma;
   float tau;
-  int actor_hidden, critic_hidden;  // first of three widths h, h/2, h/4
-  int atoms;
+  NetworkBody network = NetworkBody::kFastSac;  // of FastSAC alone, like scalar critics
+  int actor_hidden, critic_hidden;              // of the first layer
+  CriticKind critic = CriticKind::kC51;
+  int atoms;  // of c51 alone, like its support
   float v_min, v_max;
   float actor_lr, critic_lr, alpha_lr;
   // Each optimizer's rate falls along half a cosine, over that many steps of its own, to this share
@@ -79,6 +85,8 @@ class Learner {
 
   // A consistent snapshot between two updates, of host memory; layout of PolicyShape.
   virtual const float* policy_parameters() = 0;
+  // The same into memory where the programs run; returns when it is there.
+  virtual void copy_policy_to(float* parameters) = 0;
   virtual size_t policy_parameter_count() const = 0;
   virtual PolicyShape policy_shape() const = 0;
 

@@ -1,6 +1,7 @@
 #include "learner_sac.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "blas_threads.h"
 #include "digest.h"
@@ -169,24 +170,38 @@ void LearnerSac::normalise_from(const float* rows, uint64_t count, int row_strid
   if (!observation_normalizer_) return;
   observation_normalizer_->absorb(rows + programs_->layout.observation(), count, row_stride);
   critic_normalizer_->absorb(rows + programs_->layout.critic(), count, row_stride);
-  // The observation's normaliser stands behind the actor's parameters, in one carrier.
-  if (device_) device_->download(programs_->observation_mean);
   write_normalizers();
-  if (device_) {
-    for (const Operand changed :
-         {programs_->observation_mean, programs_->critic_mean, programs_->critic_scale}) {
-      device_->upload(changed);
-    }
-  }
+  if (!device_) return;
+  const auto observation_dim = static_cast<uint64_t>(programs_->layout.observation_dim);
+  const auto critic_dim = static_cast<uint64_t>(programs_->layout.critic_dim);
+  device_->upload(programs_->observation_mean, observation_dim);
+  device_->upload(programs_->observation_scale, observation_dim);
+  device_->upload(programs_->critic_mean, critic_dim);
+  device_->upload(programs_->critic_scale, critic_dim);
 }
 
 const float* LearnerSac::policy_parameters() {
   if (device_) {
-    device_->download(programs_->actor_state.parameters);  // behind every update so far
-    critic_update_->completed();
-    whole_update_->completed();
+    device_->download(programs_->actor_state.parameters);
+    completed();
   }
   return programs_->workspace.floats(programs_->actor_state.parameters);
+}
+
+void LearnerSac::copy_policy_to(float* parameters) {
+  const Operand from = programs_->actor_state.parameters;
+  if (device_) {
+    device_->copy_to(parameters, from, policy_parameter_count());
+    completed();
+  } else {
+    std::memcpy(parameters, programs_->workspace.floats(from),
+                policy_parameter_count() * sizeof(float));
+  }
+}
+
+void LearnerSac::completed() {
+  critic_update_->completed();
+  whole_update_->completed();
 }
 
 size_t LearnerSac::policy_parameter_count() const { return programs_->policy_parameter_count(); }

@@ -3,8 +3,8 @@
 // the programs, follows normalisers and learning rates, and names the tensors of a
 // checkpoint.
 //
-// On a device the carriers live there; the host keeps a copy of the state alone, for checkpoints,
-// statistics and policy snapshots. The constructor's thread is the stream's submit thread and makes
+// On a device the carriers live there; the host keeps a copy of the state alone, for checkpoints
+// and statistics. The constructor's thread is the stream's submit thread and makes
 // every call.
 #pragma once
 
@@ -42,6 +42,7 @@ class LearnerSac : public Learner {
   void set_reward_scale(float scale) override { reward_scale_ = scale; }
   void normalise_from(const float* rows, uint64_t count, int row_stride) override;
   const float* policy_parameters() override;
+  void copy_policy_to(float* parameters) override;
   size_t policy_parameter_count() const override;
   PolicyShape policy_shape() const override { return programs_->policy_shape; }
   nlohmann::json take_statistics() override;
@@ -68,6 +69,8 @@ class LearnerSac : public Learner {
              Workspace::Contents contents);
   void write_mirror(const SacPrograms::Mirror& to, const MirrorColumns& from, int width);
   void write_normalizers();
+  // The device has passed every update so far.
+  void completed();
   std::unique_ptr<SelectedProgram> update_program(Backend& backend, Stream& stream,
                                                   const GraphSpec& graph,
                                                   const SelectionSpec& selection, bool with_actor);

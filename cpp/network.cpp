@@ -21,7 +21,7 @@ Network::Network(NetworkShape shape) : shape_(shape) {
   int inputs = shape.inputs;
   for (int i = 0; i <= kHiddenLayers; ++i) {
     const bool is_head = i == kHiddenLayers;
-    const int outputs = is_head ? shape.outputs : shape.hidden >> i;
+    const int outputs = is_head ? shape.outputs : is_plain() ? shape.hidden : shape.hidden >> i;
     const std::string name = is_head ? "head" : "l" + std::to_string(i);
     Layer layer{
         i == 0 ? filled_up(inputs) : inputs, is_head ? filled_up(outputs) : outputs, 0, 0, 0, 0};
@@ -31,7 +31,7 @@ Network::Network(NetworkShape shape) : shape_(shape) {
       return place(name + part, {outputs}, 1, layer.outputs, inputs, kind, is_head);
     };
     layer.bias = place_vector("/bias", Tensor::kBias);
-    if (!is_head) {
+    if (!is_head && !is_plain()) {
       layer.gain = place_vector("/norm/weight", Tensor::kGain);
       layer.shift = place_vector("/norm/bias", Tensor::kShift);
     }
@@ -48,15 +48,46 @@ Network::Activations Network::add_activations(Workspace& workspace, const std::s
   for (int i = 0; i < kHiddenLayers; ++i) {
     const std::string prefix = name + "/l" + std::to_string(i) + "/";
     const uint64_t values = lines * layers_[i].outputs;
-    activations.linear[i] = workspace.add_activation(prefix + "linear", values);
     activations.output[i] = workspace.add_activation(prefix + "output", values);
-    activations.mean[i] = workspace.add_transient(prefix + "mean", lines);
-    activations.inverse_deviation[i] = workspace.add_transient(prefix + "inverse_deviation", lines);
+    if (is_plain()) {
+      activations.linear[i] = activations.output[i];
+    } else {
+      activations.linear[i] = workspace.add_activation(prefix + "linear", values);
+      activations.mean[i] = workspace.add_transient(prefix + "mean", lines);
+      activations.inverse_deviation[i] =
+          workspace.add_transient(prefix + "inverse_deviation", lines);
+    }
     if (with_gradients) {
       activations.gradient[i] = workspace.add_activation(prefix + "gradient", values);
     }
   }
   return activations;
+}
+
+void Network::record_layer_forward(Program& program, int index, Operand parameters,
+                                   const Activations& activations) const {
+  const Layer& layer = layers_[index];
+  if (is_plain()) {
+    ReluForwardOp op{};
+    op.rows = activations.rows;
+    op.width = shape_.groups * layer.outputs;
+    op.values = activations.output[index];
+    op.bias = parameters + layer.bias;
+    program.record(op);
+    return;
+  }
+  LayerForwardOp op{};
+  op.rows = activations.rows;
+  op.groups = shape_.groups;
+  op.width = layer.outputs;
+  op.linear = activations.linear[index];
+  op.bias = parameters + layer.bias;
+  op.gain = parameters + layer.gain;
+  op.shift = parameters + layer.shift;
+  op.mean = activations.mean[index];
+  op.inverse_deviation = activations.inverse_deviation[index];
+  op.output = activations.output[index];
+  program.record(op);
 }
 
 void Network::record_forward(Program& program, Operand parameters, Operand input, int input_stride,
@@ -67,18 +98,7 @@ void Network::record_forward(Program& program, Operand parameters, Operand input
     const Layer& layer = layers_[i];
     program.record(linear(layer).forward(activations.rows, {input, input_stride, distance},
                                          parameters, activations.linear[i]));
-    LayerForwardOp forward{};
-    forward.rows = activations.rows;
-    forward.groups = shape_.groups;
-    forward.width = layer.outputs;
-    forward.linear = activations.linear[i];
-    forward.bias = parameters + layer.bias;
-    forward.gain = parameters + layer.gain;
-    forward.shift = parameters + layer.shift;
-    forward.mean = activations.mean[i];
-    forward.inverse_deviation = activations.inverse_deviation[i];
-    forward.output = activations.output[i];
-    program.record(forward);
+    record_layer_forward(program, i, parameters, activations);
     input = activations.output[i];
     input_stride = shape_.groups * layer.outputs;
     distance = layer.outputs;
@@ -87,10 +107,20 @@ void Network::record_forward(Program& program, Operand parameters, Operand input
       linear(head()).forward(activations.rows, {input, input_stride, distance}, parameters, heads));
 }
 
-LayerBackwardOp Network::layer_backward(int index, Operand parameters,
-                                        const Activations& activations,
-                                        Operand parameter_gradient) const {
+void Network::record_layer_backward(Program& program, int index, Operand parameters,
+                                    const Activations& activations,
+                                    Operand parameter_gradient) const {
   const Layer& layer = layers_[index];
+  if (is_plain()) {
+    ReluBackwardOp op{};
+    op.rows = activations.rows;
+    op.width = shape_.groups * layer.outputs;
+    op.gradient = activations.gradient[index];
+    op.output = activations.output[index];
+    if (parameter_gradient.used()) op.bias_gradient = parameter_gradient + layer.bias;
+    program.record(op);
+    return;
+  }
   LayerBackwardOp op{};
   op.rows = activations.rows;
   op.groups = shape_.groups;
@@ -107,7 +137,7 @@ LayerBackwardOp Network::layer_backward(int index, Operand parameters,
     op.gain_gradient = parameter_gradient + layer.gain;
     op.shift_gradient = parameter_gradient + layer.shift;
   }
-  return op;
+  program.record(op);
 }
 
 void Network::record_backward(Program& program, Operand parameters, Operand input, int input_stride,
@@ -129,7 +159,7 @@ void Network::record_backward(Program& program, Operand parameters, Operand inpu
     program.record(linear(layer).weight_gradient(rows, gradient, layer_input, parameter_gradient));
     program.record(
         linear(layer).input_gradient(rows, gradient, parameters, activations.gradient[i - 1]));
-    program.record(layer_backward(i - 1, parameters, activations, parameter_gradient));
+    record_layer_backward(program, i - 1, parameters, activations, parameter_gradient);
     gradient = activations.gradient[i - 1];
   }
   program.record(
@@ -145,7 +175,7 @@ void Network::record_input_gradient(Program& program, Operand parameters,
     program.record(
         linear(layers_[i])
             .input_gradient(activations.rows, gradient, parameters, activations.gradient[i - 1]));
-    program.record(layer_backward(i - 1, parameters, activations, Operand{}));
+    record_layer_backward(program, i - 1, parameters, activations, Operand{});
     gradient = activations.gradient[i - 1];
   }
   const Layer& first = layers_[0];

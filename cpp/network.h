@@ -1,7 +1,7 @@
-// The network of both roles: hidden layers h, h/2, h/4, each Linear, LayerNorm, SiLU, then a linear
-// head; `groups` of them side by side on one input. All parameters lie in one span, tensor by
-// tensor; within a tensor, group by group, so that group g of a layer is one matrix and the first
-// layer of all groups is one matrix, too. Gradients, moments and targets share this layout.
+// The network of both roles: three hidden layers, then a linear head; `groups` of them side by side
+// on one input. All parameters lie in one span, tensor by tensor; within a tensor, group by group,
+// so that group g of a layer is one matrix and the first layer of all groups is one matrix, too.
+// Gradients, moments and targets share this layout.
 //
 // What comes from outside and what goes out has any width: the first layer's columns and the head's
 // rows are filled up (grouped_linear.h).
@@ -19,8 +19,15 @@
 
 namespace millrace {
 
+// What hidden layers are.
+enum class NetworkBody {
+  kFastSac,  // h, h/2, h/4 wide; Linear, LayerNorm, SiLU
+  kPlain     // all h wide; Linear, ReLU
+};
+
 struct NetworkShape {
   int inputs, hidden, outputs, groups;
+  NetworkBody body = NetworkBody::kFastSac;
 };
 
 class Network {
@@ -31,13 +38,14 @@ class Network {
   struct Layer {
     int inputs, outputs;
     uint64_t weight, bias;  // [group][output][input], [group][output]
-    uint64_t gain, shift;   // [group][output]; unused in the head
+    uint64_t gain, shift;   // [group][output]; of LayerNorm
   };
 
   // "l0/weight", "l0/bias", "l0/norm/weight", "l0/norm/bias", …, "head/weight", "head/bias"
   using Tensor = NetworkTensor;
 
-  // Carriers of one evaluation at a fixed number of rows.
+  // Carriers of one evaluation at a fixed number of rows. ReLU works in place: its linear values
+  // are the output, and there is no mean or deviation.
   struct Activations {
     int rows;
     std::array<Operand, kHiddenLayers> linear, output, mean, inverse_deviation, gradient;
@@ -80,8 +88,12 @@ class Network {
   GroupedLinear linear(const Layer& layer) const {
     return {shape_.groups, layer.inputs, layer.outputs, layer.weight};
   }
-  LayerBackwardOp layer_backward(int index, Operand parameters, const Activations& activations,
-                                 Operand parameter_gradient) const;
+  bool is_plain() const { return shape_.body == NetworkBody::kPlain; }
+  // From the product of a hidden layer to its output, and back.
+  void record_layer_forward(Program& program, int index, Operand parameters,
+                            const Activations& activations) const;
+  void record_layer_backward(Program& program, int index, Operand parameters,
+                             const Activations& activations, Operand parameter_gradient) const;
 
   NetworkShape shape_;
   std::vector<Layer> layers_;

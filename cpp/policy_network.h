@@ -17,8 +17,9 @@ struct PolicyShape {
   int observation_dim, action_dim, hidden;
   bool is_normalised;
   Algorithm algorithm = Algorithm::kFastSac;
+  NetworkBody body = NetworkBody::kFastSac;  // of FastSAC
 
-  NetworkShape network() const { return {observation_dim, hidden, 2 * action_dim, 1}; }
+  NetworkShape network() const { return {observation_dim, hidden, 2 * action_dim, 1, body}; }
 };
 
 inline ActionDensity density_of(Algorithm algorithm) {

@@ -5,6 +5,7 @@
 #include "backend.h"
 #include "budget.h"
 #include "device_choice.h"
+#include "device_policy.h"
 #include "graph_preflight.h"
 #include "learner_place.h"
 #include "learner_sac.h"
@@ -110,6 +111,11 @@ ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const Le
   if (place.is_on_device && graph_policy(plan.graph) == GraphPolicy::kAuto) {
     replay.learner_bytes += LearnerSac::profile_bytes_needed(plan.learner, layout, place.precision);
   }
+  const PolicyShape shape = policy_shape_of(plan.learner, layout);
+  replay.policy_bytes =
+      place.is_on_device
+          ? DevicePolicy::bytes_needed(backend_api(choice.effective), shape, plan.num_envs)
+          : HostPolicy::bytes_needed(shape, plan.num_envs);
   replay.is_device_host_memory = choice.effective == "cpu" || choice.effective == "none";
   replay.is_learner_on_device = choice.learner == choice.effective;
   replay.pipeline = plan.pipeline;

@@ -55,6 +55,17 @@ std::vector<Extent> extents(const LayerBackwardOp& op) {
           {op.gain_gradient, parameters}, {op.shift_gradient, parameters}};
 }
 
+std::vector<Extent> extents(const ReluForwardOp& op) {
+  return {{op.values, product(op.rows, op.width)}, read(op.bias, static_cast<uint64_t>(op.width))};
+}
+
+std::vector<Extent> extents(const ReluBackwardOp& op) {
+  const uint64_t values = product(op.rows, op.width);
+  return {{op.gradient, values},
+          read(op.output, values),
+          {op.bias_gradient, static_cast<uint64_t>(op.width)}};
+}
+
 std::vector<Extent> extents(const ColumnSumOp& op) {
   return {read(op.values, product(op.rows, op.width)), {op.sums, static_cast<uint64_t>(op.width)}};
 }
@@ -165,6 +176,37 @@ std::vector<Extent> extents(const ActorLossOp& op) {
           read(op.log_probability, static_cast<uint64_t>(op.rows)),
           read(op.log_alpha, 1),
           {op.logits_gradient, values},
+          {op.loss, 1},
+          {op.entropy, 1}};
+}
+
+std::vector<Extent> extents(const ScalarTargetOp& op) {
+  return {read(op.values, matrix(product(op.rows, op.groups), 1, op.value_stride)),
+          read(op.bias, matrix(op.groups, 1, op.value_stride)),
+          read(op.log_probability, static_cast<uint64_t>(op.rows)),
+          read(op.log_alpha, 1),
+          {op.target, static_cast<uint64_t>(op.rows)}};
+}
+
+std::vector<Extent> extents(const ScalarCriticLossOp& op) {
+  const uint64_t values = matrix(product(op.rows, op.groups), 1, op.value_stride);
+  return {read(op.values, values),
+          read(op.bias, matrix(op.groups, 1, op.value_stride)),
+          read(op.target, static_cast<uint64_t>(op.rows)),
+          {op.values_gradient, values},
+          {op.loss, 1},
+          {op.value_mean, 1},
+          {op.value_max, 1},
+          {op.value_min, 1}};
+}
+
+std::vector<Extent> extents(const ScalarActorLossOp& op) {
+  const uint64_t values = matrix(product(op.rows, op.groups), 1, op.value_stride);
+  return {read(op.values, values),
+          read(op.bias, matrix(op.groups, 1, op.value_stride)),
+          read(op.log_probability, static_cast<uint64_t>(op.rows)),
+          read(op.log_alpha, 1),
+          {op.values_gradient, values},
           {op.loss, 1},
           {op.entropy, 1}};
 }

@@ -89,6 +89,19 @@ struct LayerBackwardOp {
   Operand bias_gradient, gain_gradient, shift_gradient;  // all unused: only the input's gradient
 };
 
+// values = max(0, values + bias); `width` of all groups together.
+struct ReluForwardOp {
+  int rows, width;
+  Operand values, bias;
+};
+
+// `gradient` holds dL/doutput on entry and dL/dlinear on return.
+struct ReluBackwardOp {
+  int rows, width;
+  Operand gradient, output;
+  Operand bias_gradient;  // unused: only the input's gradient
+};
+
 // sums[i] = sum over rows of values[r][i].
 struct ColumnSumOp {
   int rows, width;
@@ -177,8 +190,8 @@ struct ActionGradientOp {
   Operand mean_deviation;  // scalar: mean over rows and dims of s
 };
 
-// Of the three ops on values below: logits, targets and gradients lie [row][group][atom] with
-// value_stride from group to group, as does the bias [group][atom].
+// Of the three ops on distributions below: logits, targets and gradients lie [row][group][atom]
+// with value_stride from group to group, as does the bias [group][atom].
 
 // Each group's own next distribution, moved to r - gamma b alpha log pi' + gamma b z, clamped to
 // the support and split between neighbours; with takes_smallest, every group's target is that of
@@ -219,6 +232,39 @@ struct ActorLossOp {
   Operand logits_gradient;
   Operand loss, entropy;  // scalars; entropy = -mean(log pi)
   bool takes_smallest;
+};
+
+// Of the three ops on scalar critics below, which have one value per group: values and their
+// gradients lie [row][group], value_stride from group to group, as does the bias [group].
+
+// target = r + gamma b (smallest Q' - alpha log pi'), r and b as ProjectTargetOp has them.
+struct ScalarTargetOp {
+  int rows, source_rows, groups;
+  int value_stride;
+  int reward_column, done_column, truncated_column;
+  float gamma;
+  Operand values, bias;
+  Operand log_probability, log_alpha;
+  Operand target;  // [row]
+};
+
+// (Q - target)^2, mean over rows, summed over groups.
+struct ScalarCriticLossOp {
+  int rows, groups;
+  int value_stride;
+  Operand values, bias, target;
+  Operand values_gradient;
+  Operand loss, value_mean, value_max, value_min;  // scalars
+};
+
+// L = mean(alpha log pi - smallest Q); the gradient is the values' part.
+struct ScalarActorLossOp {
+  int rows, groups;
+  int value_stride;
+  Operand values, bias;
+  Operand log_probability, log_alpha;
+  Operand values_gradient;
+  Operand loss, entropy;  // scalars; entropy = -mean(log pi)
 };
 
 // norm = |gradient|; clip = min(1, max_norm / norm) (1 when max_norm is 0); finite stays 1 only if
@@ -330,7 +376,8 @@ using Op =
                  ActionGradientOp, ProjectTargetOp, CriticLossOp, ActorLossOp, GradientNormOp,
                  AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp, BatchNormBackwardOp,
                  RunningStatisticsOp, RmsNormForwardOp, RmsNormBackwardOp, NormaliseRowsOp,
-                 PointwiseOp, RandomFillOp, CopyInOp, HostFunctionOp>;
+                 ReluForwardOp, ReluBackwardOp, ScalarTargetOp, ScalarCriticLossOp,
+                 ScalarActorLossOp, PointwiseOp, RandomFillOp, CopyInOp, HostFunctionOp>;
 
 // Here, because a plug-in names ops, too.
 inline const char* kind_of(const Op& op) {
@@ -354,6 +401,11 @@ inline const char* kind_of(const Op& op) {
                                            "rms_norm_forward",
                                            "rms_norm_backward",
                                            "normalise_rows",
+                                           "relu_forward",
+                                           "relu_backward",
+                                           "scalar_target",
+                                           "scalar_critic_loss",
+                                           "scalar_actor_loss",
                                            "pointwise",
                                            "random_fill",
                                            "copy_in",

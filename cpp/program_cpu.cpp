@@ -8,8 +8,10 @@
 #include "gemm.h"
 #include "learner_statistics.h"
 #include "pointwise.h"
+#include "relu_layer.h"
 #include "rms_norm.h"
 #include "row_norm.h"
+#include "scalar_critic.h"
 #include "tanh_gaussian.h"
 
 namespace millrace {

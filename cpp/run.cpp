@@ -5,6 +5,7 @@
 
 #include "blas_threads.h"
 #include "device_choice.h"
+#include "device_policy.h"
 #include "digest.h"
 #include "learner_sac.h"
 #include "preflight.h"
@@ -41,7 +42,7 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
       update_place_(choose_update_place(plan_, backend.name, backend.is_host_memory != 0)),
       learner_place_(choose_learner_place(plan_, backend)),
       sim_(config, plan_.num_envs, plan_.threads, plan_.seed,
-           update_place_.is_on_device ? &backend_ : nullptr) {
+           update_place_.is_on_device || learner_place_.is_on_device ? &backend_ : nullptr) {
   set_blas_threads(plan_.learner.threads);
   if (config.contains("trace_path")) {
     trace_ =
@@ -63,16 +64,7 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
   if (!learner_place_.obstacle.empty()) {
     throw Failure(Code::kInvalid, learner_place_.subject + ": " + learner_place_.obstacle);
   }
-  if (learner_place_.is_on_device) {
-    learner_stream_ = std::make_unique<Stream>(backend_);
-    learner_ = std::make_unique<LearnerSac>(
-        SacPrograms::make(plan_.learner, task.layout), mirror_of(task), plan_.seed, backend_,
-        *learner_stream_, learner_place_.precision, graph_policy(plan_.graph), selection_spec());
-  } else {
-    learner_ = std::make_unique<LearnerSac>(SacPrograms::make(plan_.learner, task.layout),
-                                            mirror_of(task), plan_.seed);
-  }
-  policy_ = std::make_unique<Policy>(learner_->policy_shape(), plan_.num_envs);
+  make_learner();
   if (plan_.learner.reward_scaling != RewardScaling::kOff) {
     reward_scale_ = std::make_unique<RewardScale>(plan_.learner, plan_.num_envs);
   }
@@ -97,10 +89,29 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
         GraphSpec{"update", graph_policy(plan_.graph), graph_obstacle(task, plan_, backend_)},
         replay_->doorbell(), trace_.get(), selection_spec());
   }
-  collector_ = std::make_unique<Collector>(
-      CollectorParts{*sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_,
-                     trace_.get(), plan_.num_envs, plan_.seed, device_update_.get(),
-                     noise_repetition_.get(), reward_scale_.get()});
+  collector_ = std::make_unique<Collector>(CollectorParts{
+      *sim_.physics, *sim_.update, *sim_.pool, *policy_, *replay_, error_, trace_.get(),
+      plan_.num_envs, device_update_.get(), noise_repetition_.get(), reward_scale_.get()});
+}
+
+// And the policy that acts, which follows it.
+void Run::make_learner() {
+  const RowMirror mirror = mirror_of(*sim_.task);
+  std::unique_ptr<SacPrograms> programs = SacPrograms::make(plan_.learner, sim_.task->layout);
+  if (!learner_place_.is_on_device) {
+    learner_ = std::make_unique<LearnerSac>(std::move(programs), mirror, plan_.seed);
+    policy_ = std::make_unique<HostPolicy>(learner_->policy_shape(), plan_.num_envs, plan_.seed);
+    return;
+  }
+  const GraphPolicy graph = graph_policy(plan_.graph);
+  const bool repeats_noise = plan_.learner.noise_repeat_max > 1;
+  learner_stream_ = std::make_unique<Stream>(backend_);
+  learner_ = std::make_unique<LearnerSac>(std::move(programs), mirror, plan_.seed, backend_,
+                                          *learner_stream_, learner_place_.precision, graph,
+                                          selection_spec());
+  policy_ = std::make_unique<DevicePolicy>(
+      backend_, learner_->policy_shape(), plan_.num_envs, plan_.seed,
+      repeats_noise ? Noise::kOfEachRow : Noise::kOfTheTick, graph, trace_.get());
 }
 
 Run::~Run() {
@@ -179,7 +190,7 @@ void Run::fail(Code code, const std::string& message) {
 
 // Before the collector goes on: its reward scale would change while a synchronous tick reads it.
 void Run::exchange_with_collector() {
-  collector_->publish_policy(learner_->policy_parameters());
+  policy_->publish(*learner_);
   if (reward_scale_ != nullptr) learner_->set_reward_scale(reward_scale_->factor());
 }
 
@@ -368,6 +379,7 @@ nlohmann::json Run::facts() const {
             {"blas", blas_threads()},
             {"blas_kernels", blas_kernels()}}},
           {"learner", learner_facts()},
+          {"policy", policy_->facts()},
           {"graphs", graph_facts()},
           {"selection", selection_facts()}};
 }
@@ -431,8 +443,11 @@ nlohmann::json Run::graph_facts() const {
                    {"base_counter", "tick, in the argument block"},
                    {"draws_per_run", draws * plan_.num_envs}};
   nlohmann::json facts = learner_->graph_facts();
-  if (!learner_place_.is_on_device) {
+  if (learner_place_.is_on_device) {
+    facts["policy"] = policy_->graph_facts();
+  } else {
     facts["learner"] = disabled("host", "the learner runs on the cpu, which launches eagerly");
+    facts["policy"] = disabled("host", "the policy acts on the cpu, which launches eagerly");
   }
   facts["update"] = std::move(update);
   return facts;

@@ -56,6 +56,7 @@ class Run : public Session {
     kCounterCount
   };
 
+  void make_learner();
   void exchange_with_collector();
   void tick_synchronous();
   void tick_asynchronous();
@@ -86,8 +87,8 @@ class Run : public Session {
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<SelectionCache> selections_;  // null: `graph: auto` takes the graph
   std::unique_ptr<Stream> learner_stream_;      // null: the learner runs on the host
+  std::unique_ptr<ActingPolicy> policy_;        // outlives what the learner still copies there
   std::unique_ptr<Learner> learner_;
-  std::unique_ptr<Policy> policy_;
   std::unique_ptr<NoiseRepetition> noise_repetition_;  // null: noise of its own for each tick
   std::unique_ptr<RewardScale> reward_scale_;          // null: rewards are taken as they are
   std::unique_ptr<Replay> replay_;

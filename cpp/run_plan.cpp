@@ -57,6 +57,16 @@ int threads_at(const nlohmann::json& config) {
   return static_cast<int>(integer_at(config, "env.threads", 1, 1024));
 }
 
+// What other algorithms have no use for.
+void refuse_fastsac_settings(const LearnerSpec& learner) {
+  if (learner.network != NetworkBody::kFastSac) {
+    throw Failure(Code::kInvalid, "learner.network: plain is for algo fastsac alone; here auto");
+  }
+  if (learner.critic != CriticKind::kC51) {
+    throw Failure(Code::kInvalid, "learner.critic: scalar is for algo fastsac alone; here c51");
+  }
+}
+
 }  // namespace
 
 uint64_t RunPlan::gathered_rows_per_tick() const {
@@ -111,6 +121,7 @@ RunPlan parse_plan(const nlohmann::json& config) {
   plan.ingress_depth = static_cast<int>(integer_at(config, "replay.ingress_depth", -1024, 1024));
   plan.learner = parse_learner(value_at(config, "learner"));
   plan.learner.algorithm = algorithm_named(algorithm);
+  if (plan.learner.algorithm != Algorithm::kFastSac) refuse_fastsac_settings(plan.learner);
   return plan;
 }
 

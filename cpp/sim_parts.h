@@ -14,7 +14,7 @@ namespace millrace {
 
 struct SimParts {
   // `threads` 0 measures at start; the choice and its figures go to the manifest. A device that
-  // runs the update step pins what it copies.
+  // copies sim fields or carriers pins them.
   SimParts(const nlohmann::json& config, int num_envs, int threads, uint64_t seed,
            Backend* device = nullptr);
 

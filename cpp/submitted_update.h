@@ -7,9 +7,9 @@
 // the host had updated them, and the rows lie in the slot in device memory. Physics and reset go on
 // with the host's carriers; what a reset has changed is uploaded with the next tick.
 //
-// Threads: run() and carriers_changed() on the collector's; advance() and finish() on the submit
-// thread; close(), facts() on any. A failure on the submit thread ends the run there (SubmitThread)
-// and wakes the collector through close().
+// Threads: run(), carriers_changed() and observations() on the collector's; advance() and finish()
+// on the submit thread; close(), facts() on any. A failure on the submit thread ends the run there
+// (SubmitThread) and wakes the collector through close().
 #pragma once
 
 #include <condition_variable>
@@ -38,6 +38,10 @@ class SubmittedUpdate {
               uint64_t row_floats);
   // The host has changed carriers since the last run.
   void carriers_changed() { are_carriers_changed_ = true; }
+  // In memory of the device; null where those of the host are newer.
+  const float* observations() const {
+    return are_carriers_changed_ ? nullptr : update_.observations();
+  }
 
   // Does the tick that was handed over; false if there is none.
   bool advance();

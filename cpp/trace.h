@@ -48,6 +48,8 @@ constexpr const char* kUpdateSubmit = "submit/update_step";
 constexpr const char* kGpuUpdateUpload = "gpu/update_step_h2d";
 constexpr const char* kGpuUpdate = "gpu/update_step";
 constexpr const char* kGpuUpdateDownload = "gpu/update_step_d2h";
+// Observations up, where they are not there yet, the policy's program and actions down.
+constexpr const char* kGpuPolicy = "gpu/policy";
 constexpr const char* kCollectorUpdate = "collector/update_step";
 constexpr const char* kCollectorReset = "collector/reset";
 }  // namespace span

@@ -14,7 +14,7 @@ constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 // G1 walk flat: 430 floats, 1,720 B, device rows of 1,728 B.
 ReplayPlan plan_of(uint64_t capacity_rows) {
-  return {{98, 29, 101}, 512, capacity_rows, 2, 2048, 4, 8, true, 1000, false};
+  return {{98, 29, 101}, 512, capacity_rows, 2, 2048, 4, 8, true, 1000, 500, false};
 }
 
 std::vector<std::string> ids(const std::vector<Finding>& findings) {
@@ -35,13 +35,14 @@ TEST(Budget, HostBytesAreTheSlotsWhateverTheCapacity) {
   }
 }
 
-TEST(Budget, DeviceBytesAreRingBatchesAndLearner) {
+TEST(Budget, DeviceBytesAreRingBatchesLearnerAndPolicy) {
   const Budget budget = replay_device_budget(plan_of(4096), kGiB);
-  ASSERT_EQ(budget.lines.size(), 3u);
+  ASSERT_EQ(budget.lines.size(), 4u);
   EXPECT_EQ(budget.lines[0].bytes, 4096u * 1728u);
   EXPECT_EQ(budget.lines[1].bytes, 2u * (2048u / 2 * 4) * 1728u);  // half is mirrored
   EXPECT_EQ(budget.lines[2].bytes, 1000u);
-  EXPECT_EQ(budget.total_bytes(), 4096u * 1728u + 2u * 4096u * 1728u + 1000u);
+  EXPECT_EQ(budget.lines[3].bytes, 500u);
+  EXPECT_EQ(budget.total_bytes(), 4096u * 1728u + 2u * 4096u * 1728u + 1500u);
   const nlohmann::json json = to_json(budget);
   EXPECT_EQ(json["items"][0]["name"], "ring");
   EXPECT_EQ(json["free_bytes"], kGiB);

@@ -49,14 +49,14 @@ struct Rig {
   explicit Rig(int depth, bool has_reader = false)
       : task(make_task(cartpole_config(), cartpole_model())),
         update(task, sim.state_view(), kEnvs, kSeed),
-        policy({task.layout.observation_dim, task.layout.action_dim, 8, false}, kEnvs),
+        policy({task.layout.observation_dim, task.layout.action_dim, 8, false}, kEnvs, kSeed),
         replay(backend,
                {task.layout, kEnvs, 64, depth, 8, kSeed, kEnvs, Pipeline::kDeviceResident,
                 Place::kHost, BatchLayout::kRow, has_reader},
                error) {
     update.start_episodes(sim, true);
     collector = std::make_unique<Collector>(
-        CollectorParts{sim, update, pool, policy, replay, error, nullptr, kEnvs, kSeed});
+        CollectorParts{sim, update, pool, policy, replay, error, nullptr, kEnvs});
   }
   ~Rig() {
     replay.close();
@@ -84,7 +84,7 @@ struct Rig {
   UpdateStep update;
   WorkerPool pool{2};
   Backend backend{backend_cpu()};
-  Policy policy;
+  HostPolicy policy;
   Replay replay;
   std::unique_ptr<Collector> collector;
 };
@@ -134,7 +134,7 @@ TEST(Collector, ActsWithTheSnapshotPublishedBeforeTheRelease) {
   std::vector<float> rows(static_cast<size_t>(kEnvs * layout.width()));
   for (uint64_t tick = 0; tick < 6; ++tick) {
     const std::vector<float> parameters = weights(rig, tick / 2);  // every second tick a new one
-    if (tick % 2 == 0) rig.collector->publish_policy(parameters.data());
+    if (tick % 2 == 0) rig.policy.publish(parameters.data());
     rig.run_until(tick + 1);
     const float* committed = rig.replay.next_committed();
     std::copy(committed, committed + rows.size(), rows.begin());

@@ -1,9 +1,13 @@
-// Whole runs with the replay on a device of its own: on a stand-in whose memory the host does not
-// touch, and on every real device of this machine. They must equal the run on the CPU, and a fault
-// at any call must end them with that fault as their first error.
+// Whole runs with everything on a device of its own: on stand-ins whose memory the host does not
+// touch, without graphs and with them, and on every real device of this machine. They must equal
+// the run on the CPU, and a fault at any call must end them with that fault as their first error.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
+
 #include "each_backend.h"
+#include "fake_cuda.h"
 #include "remote_backend.h"
 #include "run.h"
 #include "run_fixture.h"
@@ -17,7 +21,7 @@ using Training = Run;  // a test has a member of that name
 constexpr uint64_t kTicks = 90;  // the ring of 256 rows goes round
 
 std::vector<std::string> device_names() {
-  std::vector<std::string> names = {"remote"};
+  std::vector<std::string> names = {"remote", fake_cuda().name};
   for (const std::string& name : available_backends()) {
     if (name != "cpu") names.push_back(name);
   }
@@ -25,12 +29,17 @@ std::vector<std::string> device_names() {
 }
 
 const BackendApi& device_named(const std::string& name) {
+  if (name == fake_cuda().name) return fake_cuda();
   return name == "remote" ? remote_backend() : backend_api(name);
 }
+
+// It computes by the CPU's functions.
+bool is_stand_in(const std::string& name) { return name == "remote" || name == fake_cuda().name; }
 
 class DeviceRun : public testing::TestWithParam<std::string> {
  protected:
   const BackendApi& api() const { return device_named(GetParam()); }
+  void TearDown() override { EXPECT_EQ(FakeCuda::take_violations(), Names{}); }
   Watchdog watchdog_{120};
 };
 
@@ -38,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(On, DeviceRun, testing::ValuesIn(device_names()), backe
 
 // The learner of a real device adds up in another order than the CPU's.
 json comparable(json config, const std::string& device) {
-  config["learner"]["place"] = device == "remote" ? "device" : "host";
+  config["learner"]["place"] = is_stand_in(device) ? "device" : "host";
   return config;
 }
 
@@ -88,6 +97,56 @@ TEST_P(DeviceRun, EqualsTheRunOnTheCpuWithEveryTask) {
       EXPECT_EQ(update.at("replays").get<uint64_t>() + update.at("eager_runs").get<uint64_t>(),
                 kTicks);
     }
+  }
+}
+
+// Noise that is repeated, rewards that are scaled; and plain SAC.
+TEST_P(DeviceRun, EqualsTheRunOnTheCpuWithEveryAlgorithm) {
+  const json plain = {{"critic", "scalar"}, {"network", "plain"}, {"reward_scaling", "episode"}};
+  for (const json& config : {flashsac(cartpole_config()), flashsac(g1_config()),
+                             cartpole_config({{"learner", plain}})}) {
+    for (const char* graph : {"off", "auto"}) {
+      json wanted = config;
+      wanted["graph"] = graph;
+      SCOPED_TRACE(wanted.dump());
+      Training cpu(wanted, backend_cpu());
+      Training device(comparable(wanted, GetParam()), api());
+      const Result expected = result_of(cpu), found = result_of(device);
+      EXPECT_EQ(differences(found.tensors, expected.tensors), Names{});
+      EXPECT_EQ(found.metrics, expected.metrics);
+    }
+  }
+}
+
+TEST_P(DeviceRun, ThePolicyActsWhereTheLearnerRuns) {
+  for (const char* place : {"device", "host"}) {
+    for (const char* update : {"device", "host"}) {  // where observations come from
+      Training run(
+          cartpole_config({{"learner", {{"place", place}}}, {"collector", {{"update", update}}}}),
+          api());
+      run.advance(kTicks);
+      const json facts = run.facts();
+      EXPECT_EQ(facts.at("policy").at("place"), place);
+      const json graph = facts.at("graphs").at("policy");
+      EXPECT_EQ(graph.at("place"), place);
+      const bool replays = api().has_graphs != 0 && std::string(place) == "device";
+      EXPECT_EQ(graph.at("replays").get<uint64_t>() > 0, replays) << graph;
+    }
+  }
+}
+
+TEST_P(DeviceRun, ATraceShowsTheActingPolicyOnItsStream) {
+  const std::string path = testing::TempDir() + "device_run_test_trace.json";
+  Training(comparable(cartpole_config({{"trace_path", path}}), "remote"), api()).advance(8);
+  std::FILE* file = std::fopen(path.c_str(), "r");
+  ASSERT_NE(file, nullptr);
+  const json trace = json::parse(file);
+  std::fclose(file);
+  std::remove(path.c_str());
+  Names names;
+  for (const json& event : trace.at("traceEvents")) names.push_back(event.at("name"));
+  for (const char* name : {span::kInference, span::kGpuPolicy}) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 8) << name;
   }
 }
 
@@ -177,6 +236,10 @@ TEST_P(DeviceRun, AFaultAnywhereIsTheFirstErrorAndNothingHangs) {
   }
   Fault::clear();
   EXPECT_GT(struck, 25);
+  // Who cannot wait for a device destroys its graphs all the same; nothing else may go wrong.
+  for (const std::string& violation : FakeCuda::take_violations()) {
+    EXPECT_EQ(violation.rfind("a graph was destroyed while ", 0), 0u) << violation;
+  }
 }
 
 TEST_P(DeviceRun, WorksAgainAfterFaults) {

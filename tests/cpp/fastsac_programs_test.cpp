@@ -27,6 +27,13 @@ std::vector<Wanted> ops_of(const Program& program) {
   return found;
 }
 
+LearnerSpec plain_spec() {
+  LearnerSpec spec = small_spec();
+  spec.network = NetworkBody::kPlain;
+  spec.critic = CriticKind::kScalar;
+  return spec;
+}
+
 TEST(FastSacPrograms, RecordsWithoutMemory) {
   const FastSacPrograms programs(small_spec(), small_layout());
   EXPECT_GT(programs.workspace.bytes(), 0u);
@@ -75,6 +82,20 @@ TEST(FastSacPrograms, TheTwoActionsOfAnUpdateDrawDifferentNormals) {
   EXPECT_EQ(ops_of<CriticLossOp>(*programs.critic_program)[0].groups, 2);
 }
 
+// A value is one number in a head that is filled up; what fills it is no atom.
+TEST(FastSacPrograms, ScalarCriticsHaveOneValueEach) {
+  const FastSacPrograms programs(plain_spec(), small_layout());
+  EXPECT_EQ(programs.critic.shape().outputs, 1);
+  const auto target = ops_of<ScalarTargetOp>(*programs.critic_program);
+  ASSERT_EQ(target.size(), 1u);
+  EXPECT_EQ(target[0].value_stride, programs.critic.head_width());
+  EXPECT_EQ(target[0].bias.carrier, programs.target.carrier);
+  EXPECT_EQ(ops_of<ScalarCriticLossOp>(*programs.critic_program).size(), 1u);
+  EXPECT_EQ(ops_of<ScalarActorLossOp>(*programs.actor_program).size(), 1u);
+  EXPECT_TRUE(ops_of<CriticLossOp>(*programs.critic_program).empty());
+  EXPECT_TRUE(ops_of<LayerForwardOp>(*programs.critic_program).empty());
+}
+
 TEST(FastSacPrograms, SymmetryMirrorsEveryVectorAndGathersHalf) {
   LearnerSpec spec = small_spec();
   for (const UnpackOp& op :
@@ -118,8 +139,7 @@ TEST(FastSacPrograms, TheNormaliserStandsBehindThePolicysParameters) {
 
 // Every carrier after both programs, records in one of two orders that keep `after`:
 // always the latest record that may run, or the first.
-std::vector<std::vector<char>> carriers_after(bool latest_first) {
-  LearnerSpec spec = small_spec();
+std::vector<std::vector<char>> carriers_after(const LearnerSpec& spec, bool latest_first) {
   FastSacPrograms programs(spec, small_layout());
   programs.workspace.allocate();
   const Workspace& workspace = programs.workspace;
@@ -160,10 +180,12 @@ std::vector<std::vector<char>> carriers_after(bool latest_first) {
 }
 
 TEST(FastSacPrograms, AnyOrderThatKeepsWhatRunsAfterWhatHasTheSameBits) {
-  const auto in_order = carriers_after(false), latest_first = carriers_after(true);
-  const FastSacPrograms programs(small_spec(), small_layout());
-  for (size_t i = 0; i < in_order.size(); ++i) {
-    EXPECT_EQ(in_order[i], latest_first[i]) << programs.workspace.carriers()[i].name;
+  for (const LearnerSpec& spec : {small_spec(), plain_spec()}) {
+    const auto in_order = carriers_after(spec, false), latest_first = carriers_after(spec, true);
+    const FastSacPrograms programs(spec, small_layout());
+    for (size_t i = 0; i < in_order.size(); ++i) {
+      EXPECT_EQ(in_order[i], latest_first[i]) << programs.workspace.carriers()[i].name;
+    }
   }
 }
 

@@ -1,6 +1,6 @@
-// FastSAC in double precision, written plainly from the formulas, one row at a time: what the
-// programs are compared with. Shares nothing with cpp/ but the row layout, the random stream and
-// the learner's settings.
+// FastSAC and plain SAC in double precision, written plainly from the formulas, one row at a time:
+// what the programs are compared with. Shares nothing with cpp/ but the row layout, the random
+// stream and the learner's settings.
 #pragma once
 
 #include <algorithm>
@@ -42,6 +42,11 @@ struct FastSacReference {
     };
     for (const std::string layer : {"l0", "l1", "l2"}) {
       Vector y = affine(at(layer + "/weight"), at(layer + "/bias"), x);
+      if (spec.network == NetworkBody::kPlain) {
+        for (double& v : y) v = std::max(v, 0.0);
+        x = y;
+        continue;
+      }
       double mean = 0, variance = 0;
       for (const double v : y) mean += v / y.size();
       for (const double v : y) variance += (v - mean) * (v - mean) / y.size();
@@ -120,7 +125,15 @@ struct FastSacReference {
   }
   double alpha() const { return std::exp(parameters.at("alpha/log")[0]); }
 
-  // Target distributions [row][critic]; they do not depend on the online critics.
+  bool is_scalar() const { return spec.critic == CriticKind::kScalar; }
+
+  // The smaller of both critics' values.
+  double least_value(const std::string& critics, const Vector& input) const {
+    return std::min(network(critics + "/0", input)[0], network(critics + "/1", input)[0]);
+  }
+
+  // Target distributions [row][critic]; they do not depend on the online critics. Of scalar
+  // critics: a vector of one value, the same for both.
   std::vector<std::vector<Vector>> targets() const {
     std::vector<std::vector<Vector>> all(spec.batch, std::vector<Vector>(2));
     for (int r = 0; r < spec.batch; ++r) {
@@ -129,6 +142,11 @@ struct FastSacReference {
       const double bootstrap =
           std::max(0.0, std::min(1.0, 1.0 - row[layout.done()] + row[layout.truncated()]));
       const Vector input = join(critic_observation(r, layout.next_critic()), next.action);
+      if (is_scalar()) {
+        const double value = least_value("target", input) - alpha() * next.log_probability;
+        all[r][0] = all[r][1] = {row[layout.reward()] + spec.gamma * bootstrap * value};
+        continue;
+      }
       for (int c = 0; c < 2; ++c) {
         const Vector p = probabilities(network("target/" + std::to_string(c), input));
         Vector target(spec.atoms, 0.0);
@@ -155,7 +173,12 @@ struct FastSacReference {
       const Vector input = join(critic_observation(r, layout.critic()),
                                 read(r, layout.action(), layout.action_dim, mirror.action));
       for (int c = 0; c < 2; ++c) {
-        const Vector p = probabilities(network("critic/" + std::to_string(c), input));
+        const Vector output = network("critic/" + std::to_string(c), input);
+        if (is_scalar()) {
+          loss += std::pow(output[0] - targets[r][c][0], 2) / spec.batch;
+          continue;
+        }
+        const Vector p = probabilities(output);
         for (int i = 0; i < spec.atoms; ++i) {
           loss -= targets[r][c][i] * std::max(-30.0, std::log(p[i])) / spec.batch;
         }
@@ -169,8 +192,8 @@ struct FastSacReference {
     for (int r = 0; r < spec.batch; ++r) {
       const Sample sample = act(r, observation(r, layout.observation()), layout.action_dim);
       const Vector input = join(critic_observation(r, layout.critic()), sample.action);
-      double value = 0;
-      for (int c = 0; c < 2; ++c) {
+      double value = is_scalar() ? least_value("critic", input) : 0;
+      for (int c = 0; c < 2 && !is_scalar(); ++c) {
         const Vector p = probabilities(network("critic/" + std::to_string(c), input));
         for (int i = 0; i < spec.atoms; ++i) value += p[i] * atom(i) / 2;
       }

@@ -78,7 +78,7 @@ std::vector<Configured> configurations() {
 
 // How much memory is free differs from machine to machine.
 void add_budgets(Texts& texts) {
-  const ReplayPlan plan = {{98, 29, 101}, 512, 4096, 2, 2048, 4, 8, true, 1000, false};
+  const ReplayPlan plan = {{98, 29, 101}, 512, 4096, 2, 2048, 4, 8, true, 1000, 500, false};
   for (const Finding& finding : check_replay(plan, 1 << 20, 1 << 20)) add(texts, to_json(finding));
 }
 

@@ -24,6 +24,14 @@ LearnerSpec medium_spec() {
   return spec;
 }
 
+// Plain SAC.
+LearnerSpec plain_spec() {
+  LearnerSpec spec = medium_spec();
+  spec.network = NetworkBody::kPlain;
+  spec.critic = CriticKind::kScalar;
+  return spec;
+}
+
 RowLayout medium_layout() { return {98, 29, 101}; }
 
 // Named views of the gradients that the host's memory holds.
@@ -41,38 +49,49 @@ class LearnerDeviceTest : public testing::TestWithParam<std::string> {};
 
 MR_ON_EACH_BACKEND(LearnerDeviceTest);
 
-TEST_P(LearnerDeviceTest, EveryGradientOfOneUpdateIsTheHosts) {
-  for (const bool has_extras : {false, true}) {
-    SCOPED_TRACE(has_extras);
-    LearnerSpec spec = has_extras ? small_spec() : medium_spec();
-    spec.symmetry = spec.observation_normalizer = has_extras;
-    spec.alpha_init = 0.2f;  // large, so that the entropy's part shows
-    spec.actor_lr = spec.critic_lr = spec.alpha_lr = 0.0f;
-    const RowLayout layout = has_extras ? small_layout() : medium_layout();
-    const RowMirror mirror = has_extras ? small_mirror() : RowMirror{};
-    LearnerFastSac host(spec, layout, mirror, kSeed);
-    DeviceLearner<LearnerFastSac> device(GetParam(), spec, layout, mirror);
-    make_equal(host, device);
-    const std::vector<float> rows = random_rows(layout, spec.gathered_rows(), 9);
-    const auto count = static_cast<uint64_t>(spec.gathered_rows());
-    host.normalise_from(rows.data(), count, layout.width());
-    device.learner.normalise_from(rows.data(), count, layout.width());
-    host.update(rows.data(), layout.width(), 12345);
-    device.update(rows, 12345);
-    device.learner.fetch_state();
-    const auto expected = gradients_of(host), found = gradients_of(device.learner);
-    ASSERT_EQ(found.size(), 14u * 3);
-    for (const auto& [name, gradient] : found) {
-      EXPECT_LE(relative_distance(gradient, expected.at(name)), 1e-5) << name;
-    }
+void expect_equal_gradients(const std::string& backend, LearnerSpec spec, bool has_extras) {
+  spec.symmetry = spec.observation_normalizer = has_extras;
+  spec.alpha_init = 0.2f;  // large, so that the entropy's part shows
+  spec.actor_lr = spec.critic_lr = spec.alpha_lr = 0.0f;
+  const RowLayout layout = has_extras ? small_layout() : medium_layout();
+  const RowMirror mirror = has_extras ? small_mirror() : RowMirror{};
+  LearnerFastSac host(spec, layout, mirror, kSeed);
+  DeviceLearner<LearnerFastSac> device(backend, spec, layout, mirror);
+  make_equal(host, device);
+  const std::vector<float> rows = random_rows(layout, spec.gathered_rows(), 9);
+  const auto count = static_cast<uint64_t>(spec.gathered_rows());
+  host.normalise_from(rows.data(), count, layout.width());
+  device.learner.normalise_from(rows.data(), count, layout.width());
+  host.update(rows.data(), layout.width(), 12345);
+  device.update(rows, 12345);
+  device.learner.fetch_state();
+  const auto expected = gradients_of(host), found = gradients_of(device.learner);
+  ASSERT_EQ(found.size(), (spec.network == NetworkBody::kPlain ? 8u : 14u) * 3);
+  for (const auto& [name, gradient] : found) {
+    EXPECT_LE(relative_distance(gradient, expected.at(name)), 1e-5) << name;
   }
 }
 
-TEST_P(LearnerDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
-  const LearnerSpec spec = medium_spec();
+TEST_P(LearnerDeviceTest, EveryGradientOfOneUpdateIsTheHosts) {
+  expect_equal_gradients(GetParam(), medium_spec(), false);
+  expect_equal_gradients(GetParam(), small_spec(), true);
+}
+
+TEST_P(LearnerDeviceTest, EveryGradientOfPlainSacIsTheHosts) {
+  LearnerSpec spec = plain_spec();
+  expect_equal_gradients(GetParam(), spec, false);
+  spec.network = NetworkBody::kFastSac;  // scalar critics with norms
+  expect_equal_gradients(GetParam(), spec, false);
+  spec = small_spec();
+  spec.network = NetworkBody::kPlain;
+  spec.critic = CriticKind::kScalar;
+  expect_equal_gradients(GetParam(), spec, true);
+}
+
+void expect_equal_training(const std::string& backend, const LearnerSpec& spec) {
   const RowLayout layout = medium_layout();
   LearnerFastSac host(spec, layout, {}, kSeed);
-  DeviceLearner<LearnerFastSac> device(GetParam(), spec, layout);
+  DeviceLearner<LearnerFastSac> device(backend, spec, layout);
   for (uint64_t i = 0; i < 100; ++i) {
     const std::vector<float> rows = random_rows(layout, spec.batch, 100 + i);
     host.update(rows.data(), layout.width(), i);
@@ -91,6 +110,14 @@ TEST_P(LearnerDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
     if (!is_network_tensor(name)) continue;
     EXPECT_LE(relative_distance(found.at(name), floats_of(tensor)), 2e-3) << name;
   }
+}
+
+TEST_P(LearnerDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
+  expect_equal_training(GetParam(), medium_spec());
+}
+
+TEST_P(LearnerDeviceTest, LossesAndParametersOfPlainSacStayTheHostsForAHundredUpdates) {
+  expect_equal_training(GetParam(), plain_spec());
 }
 
 // Bounds of the reduced precisions: those of their operands' rounding, through a whole update.
@@ -112,6 +139,30 @@ TEST_P(LearnerDeviceTest, ReducedPrecisionsFollowTheHostsGradient) {
       EXPECT_LE(relative_distance(gradient, expected.at(name)),
                 precision == Precision::kTf32 ? 1e-2 : 1e-1)
           << name;
+    }
+  }
+}
+
+// The gradient alone would not do: it goes through the smaller of two values, and rounding may turn
+// which one that is.
+TEST_P(LearnerDeviceTest, ReducedPrecisionsOfPlainSacFollowTheHostsLosses) {
+  for (const Precision precision : {Precision::kTf32, Precision::kBf16}) {
+    if ((graph_backend_api(GetParam()).precisions & precision_bit(precision)) == 0) continue;
+    SCOPED_TRACE(to_string(precision));
+    const LearnerSpec spec = plain_spec();
+    const RowLayout layout = medium_layout();
+    LearnerFastSac host(spec, layout, {}, kSeed);
+    DeviceLearner<LearnerFastSac> device(GetParam(), spec, layout, {}, precision);
+    for (uint64_t i = 0; i < 20; ++i) {
+      const std::vector<float> rows = random_rows(layout, spec.batch, 100 + i);
+      host.update(rows.data(), layout.width(), i);
+      device.update(rows, i);
+      const nlohmann::json expected = host.take_statistics();
+      const nlohmann::json found = device.learner.take_statistics();
+      for (const char* name : {"loss/critic", "loss/actor"}) {
+        const double value = expected[name];
+        EXPECT_NEAR(found[name], value, 0.05 * std::max(1.0, std::abs(value))) << name << " " << i;
+      }
     }
   }
 }
@@ -157,8 +208,9 @@ TEST_P(LearnerDeviceTest, SideBySideHasTheBitsOfOneByOne) {
 
 // With this file's settings.
 std::map<std::string, std::vector<float>> trained_of(const std::string& backend, bool as_graph,
-                                                     Freeze freeze) {
-  return trained<LearnerFastSac>(medium_spec(), medium_layout(), backend, as_graph, freeze);
+                                                     Freeze freeze,
+                                                     const LearnerSpec& spec = medium_spec()) {
+  return trained<LearnerFastSac>(spec, medium_layout(), backend, as_graph, freeze);
 }
 
 class LearnerGraphTest : public testing::TestWithParam<std::string> {};
@@ -171,13 +223,20 @@ TEST_P(LearnerGraphTest, AGraphReplaysTheBitsOfEagerRunsWithEveryArgumentVarying
   EXPECT_EQ(trained_of(GetParam(), false, freeze_nothing), eager) << "a run repeats itself";
 }
 
+TEST_P(LearnerGraphTest, AGraphOfPlainSacReplaysTheBitsOfEagerRuns) {
+  EXPECT_EQ(trained_of(GetParam(), true, freeze_nothing, plain_spec()),
+            trained_of(GetParam(), false, freeze_nothing, plain_spec()));
+}
+
 // So the test above sees a graph that holds on to any of them.
 TEST_P(LearnerDeviceTest, EveryArgumentMatters) {
   const bool as_graph = graph_backend_api(GetParam()).has_graphs != 0;
-  const auto expected = trained_of(GetParam(), as_graph, freeze_nothing);
   const std::vector<Freeze> all = freezes();
-  for (size_t i = 0; i < all.size(); ++i) {
-    EXPECT_NE(trained_of(GetParam(), as_graph, all[i]), expected) << "argument " << i;
+  for (const LearnerSpec& spec : {medium_spec(), plain_spec()}) {
+    const auto expected = trained_of(GetParam(), as_graph, freeze_nothing, spec);
+    for (size_t i = 0; i < all.size(); ++i) {
+      EXPECT_NE(trained_of(GetParam(), as_graph, all[i], spec), expected) << "argument " << i;
+    }
   }
 }
 

@@ -78,6 +78,8 @@ double relative_distance(const std::vector<float>& a, const Vector& b) {
 struct Case {
   int batch, atoms;
   bool symmetry, normalizer;
+  CriticKind critic = CriticKind::kC51;
+  NetworkBody network = NetworkBody::kFastSac;
 };
 
 class FastSacGradient : public testing::TestWithParam<Case> {};
@@ -88,6 +90,8 @@ TEST_P(FastSacGradient, EqualsCentralDifferencesOfTheReference) {
   spec.atoms = GetParam().atoms;
   spec.symmetry = GetParam().symmetry;
   spec.observation_normalizer = GetParam().normalizer;
+  spec.critic = GetParam().critic;
+  spec.network = GetParam().network;
   spec.target_entropy_ratio = 0.5f;
   spec.alpha_init = 0.2f;  // large, so that the entropy's part shows
   // At rate 0 the parameters stay, so that the actor's gradient is taken where the critics' is.
@@ -102,7 +106,7 @@ TEST_P(FastSacGradient, EqualsCentralDifferencesOfTheReference) {
 
   const auto targets = reference.targets();
   const auto gradients = gradients_of(learner);
-  ASSERT_EQ(gradients.size(), 14u * 3);
+  ASSERT_EQ(gradients.size(), (spec.network == NetworkBody::kPlain ? 8u : 14u) * 3);
   for (const auto& [name, gradient] : gradients) {
     const bool is_actor = name.rfind("actor", 0) == 0;
     const Vector expected = central_differences(reference, name, [&] {
@@ -124,6 +128,13 @@ TEST_P(FastSacGradient, EqualsCentralDifferencesOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(Shapes, FastSacGradient,
                          testing::Values(Case{8, 11, false, false}, Case{8, 101, false, false},
                                          Case{16, 11, true, true}));
+INSTANTIATE_TEST_SUITE_P(
+    ScalarCritics, FastSacGradient,
+    testing::Values(Case{8, 11, false, false, CriticKind::kScalar},
+                    Case{16, 11, true, true, CriticKind::kScalar},
+                    Case{8, 11, false, false, CriticKind::kScalar, NetworkBody::kPlain},
+                    Case{8, 11, true, true, CriticKind::kScalar, NetworkBody::kPlain},
+                    Case{8, 11, false, false, CriticKind::kC51, NetworkBody::kPlain}));
 
 std::vector<std::vector<float>> parameters_of(Learner& learner) {
   std::vector<std::vector<float>> all;
@@ -190,10 +201,14 @@ TEST(FastSac, ActorStepsAtEveryPolicyFrequencyThUpdateOfTheRun) {
 }
 
 TEST(FastSac, AnUpdateThatIsNotFiniteChangesNothingAndIsCounted) {
-  const LearnerSpec spec = small_spec();
+  LearnerSpec spec = small_spec();
   const RowLayout layout = small_layout();
-  for (const float poison :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const auto& [poison, critic] :
+       {std::pair{std::numeric_limits<float>::quiet_NaN(), CriticKind::kC51},
+        {std::numeric_limits<float>::infinity(), CriticKind::kC51},
+        {std::numeric_limits<float>::quiet_NaN(), CriticKind::kScalar},
+        {std::numeric_limits<float>::infinity(), CriticKind::kScalar}}) {
+    spec.critic = critic;
     LearnerFastSac learner(spec, layout, {}, kSeed);
     std::vector<float> rows = random_rows(layout, spec.batch, 1);
     learner.update(rows.data(), layout.width(), 0);
@@ -213,14 +228,20 @@ TEST(FastSac, AnUpdateThatIsNotFiniteChangesNothingAndIsCounted) {
 }
 
 TEST(FastSac, APoisonedWeightIsReported) {
-  const LearnerSpec spec = small_spec();
+  LearnerSpec spec = small_spec();
   const RowLayout layout = small_layout();
-  LearnerFastSac learner(spec, layout, {}, kSeed);
-  const std::vector<float> rows = random_rows(layout, spec.batch, 1);
-  static_cast<float*>(tensors_of(learner).at("critic/1/l1/weight").data)[5] =
-      std::numeric_limits<float>::quiet_NaN();
-  for (uint64_t i = 0; i < 5; ++i) learner.update(rows.data(), layout.width(), i);
-  EXPECT_GE(learner.take_statistics()["learner/nonfinite_updates"].get<int>(), 5);
+  for (const NetworkBody body : {NetworkBody::kFastSac, NetworkBody::kPlain}) {
+    for (const CriticKind critic : {CriticKind::kC51, CriticKind::kScalar}) {
+      spec.network = body;
+      spec.critic = critic;
+      LearnerFastSac learner(spec, layout, {}, kSeed);
+      const std::vector<float> rows = random_rows(layout, spec.batch, 1);
+      static_cast<float*>(tensors_of(learner).at("critic/1/l1/weight").data)[5] =
+          std::numeric_limits<float>::quiet_NaN();
+      for (uint64_t i = 0; i < 5; ++i) learner.update(rows.data(), layout.width(), i);
+      EXPECT_GE(learner.take_statistics()["learner/nonfinite_updates"].get<int>(), 5);
+    }
+  }
 }
 
 TEST(FastSac, TargetsMoveByTauTowardsTheNewCritics) {

@@ -34,7 +34,9 @@ nlohmann::json good() {
           {"symmetry", true},
           {"threads", 1},
           {"place", "auto"},
-          {"observation_normalizer", false}};
+          {"observation_normalizer", false},
+          {"critic", "scalar"},
+          {"network", "plain"}};
 }
 
 std::string refusal(const char* key, nlohmann::json value) {
@@ -57,6 +59,8 @@ TEST(LearnerSpec, ReadsEveryKey) {
   EXPECT_FLOAT_EQ(spec.v_min, -20.0f);
   EXPECT_FLOAT_EQ(spec.beta2, 0.95f);
   EXPECT_TRUE(spec.symmetry);
+  EXPECT_EQ(spec.critic, CriticKind::kScalar);
+  EXPECT_EQ(spec.network, NetworkBody::kPlain);
 }
 
 TEST(LearnerSpec, EveryKeyIsNeeded) {
@@ -82,6 +86,10 @@ TEST(LearnerSpec, RefusalsNameTheKeyTheRangeAndTheValue) {
   EXPECT_EQ(refusal("actor_hidden", 130), "learner.actor_hidden: must be a multiple of 4, got 130");
   EXPECT_EQ(refusal("v_max", -20), "learner.v_max: must be above learner.v_min, got -20");
   EXPECT_EQ(refusal("atoms", 1), "learner.atoms: must be in 2..4096, got 1");
+  EXPECT_EQ(refusal("critic", "quantile"),
+            "learner.critic: must be one of c51, scalar, got \"quantile\"");
+  EXPECT_EQ(refusal("network", "deep"),
+            "learner.network: must be one of auto, plain, got \"deep\"");
   EXPECT_EQ(refusal("attoms", 1), "learner.attoms: unknown key");
   EXPECT_EQ(refusal("alpha_init", 0), "learner.alpha_init: must be in 1e-08..10000, got 0");
 }

@@ -129,6 +129,17 @@ TEST(Learning, FastSacBringsAPointMassToRest) {
   EXPECT_GT(returns.after, 48.0);  // of 60
 }
 
+TEST(Learning, ScalarCriticsBringAPointMassToRest) {
+  for (const NetworkBody network : {NetworkBody::kFastSac, NetworkBody::kPlain}) {
+    LearnerSpec spec = point_mass_spec();
+    spec.critic = CriticKind::kScalar;
+    spec.network = network;
+    const Returns returns = train<LearnerFastSac>(spec, 1000);
+    EXPECT_LT(returns.before, 25.0);
+    EXPECT_GT(returns.after, 48.0);  // of 60
+  }
+}
+
 TEST(Learning, FlashSacBringsAPointMassToRest) {
   LearnerSpec spec = point_mass_spec();
   spec.algorithm = Algorithm::kFlashSac;

@@ -13,6 +13,12 @@ namespace millrace {
 namespace {
 
 constexpr NetworkShape kShape = {5, 16, 3, 2};
+
+NetworkShape shape_of(NetworkBody body) {
+  NetworkShape shape = kShape;
+  shape.body = body;
+  return shape;
+}
 constexpr int kRows = 4;
 
 int rows_of(const Network::Tensor& tensor) {
@@ -22,8 +28,9 @@ int columns_of(const Network::Tensor& tensor) { return static_cast<int>(tensor.s
 
 // Two groups on one input; the loss is the sum of all heads, each times a coefficient.
 struct Problem {
-  Problem()
-      : parameters(workspace.add_floats("parameters", network.parameter_count())),
+  explicit Problem(NetworkBody body)
+      : network(shape_of(body)),
+        parameters(workspace.add_floats("parameters", network.parameter_count())),
         gradient(workspace.add_floats("gradient", network.parameter_count())),
         input(workspace.add_floats("input", kRows * network.input_stride())),
         input_gradient(workspace.add_floats("input_gradient", kRows * 2)),
@@ -86,6 +93,7 @@ struct Problem {
   // The part of the loss that one row and one group make.
   double loss(const Parameters& of_group, const Vector& x, int row, int group) const {
     FastSacReference reference{};
+    reference.spec.network = network.shape().body;
     reference.parameters = of_group;
     const Vector y = reference.network("net", x);
     double sum = 0;
@@ -96,15 +104,20 @@ struct Problem {
   }
 
   u32 number = 0;  // of the next draw
-  Network network{kShape};
+  const Network network;
   Workspace workspace;
   Operand parameters, gradient, input, input_gradient, heads, coefficients;
   Network::Activations activations;
   Program program{"network", workspace};
 };
 
-TEST(Network, EveryParameterHasTheGradientOfFiniteDifferences) {
-  const Problem problem;
+class NetworkGradient : public testing::TestWithParam<NetworkBody> {};
+
+INSTANTIATE_TEST_SUITE_P(Bodies, NetworkGradient,
+                         testing::Values(NetworkBody::kFastSac, NetworkBody::kPlain));
+
+TEST_P(NetworkGradient, OfEveryParameterIsThatOfFiniteDifferences) {
+  const Problem problem(GetParam());
   constexpr double kStep = 1e-5;
   for (const Network::Tensor& tensor : problem.network.tensors()) {
     for (int group = 0; group < kShape.groups; ++group) {
@@ -130,8 +143,8 @@ TEST(Network, EveryParameterHasTheGradientOfFiniteDifferences) {
   }
 }
 
-TEST(Network, TheInputGradientIsSummedOverTheGroups) {
-  const Problem problem;
+TEST_P(NetworkGradient, OfTheInputIsSummedOverTheGroups) {
+  const Problem problem(GetParam());
   constexpr double kStep = 1e-5;
   for (int row = 0; row < kRows; ++row) {
     for (int column = 0; column < 2; ++column) {
@@ -202,6 +215,15 @@ TEST(Network, LaysOutTensorsGroupByGroup) {
   EXPECT_EQ(next, 2u * 234u);
   EXPECT_EQ(network.input_stride(), 16);
   EXPECT_EQ(network.head_width(), 8);
+}
+
+TEST(Network, APlainOneHasEqualWidthsAndNoNorms) {
+  const Network network({10, 8, 5, 2, NetworkBody::kPlain});
+  EXPECT_EQ(network.layer(2).inputs, 8);
+  EXPECT_EQ(network.layer(2).outputs, 8);
+  // 10 inputs fill up to 16, 5 outputs to 8: 2 x (16*8 + 8 + 8*8 + 8 + 8*8 + 8 + 8*8 + 8)
+  EXPECT_EQ(network.parameter_count(), 2u * 352u);
+  EXPECT_EQ(network.tensors().size(), 8u);
 }
 
 TEST(Network, AWidthThatCannotBeHalvedTwiceIsABug) {

@@ -3,16 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <thread>
 
 #include "philox.h"
+#include "run.h"
 #include "run_fixture.h"
 
 namespace millrace {
 namespace {
 
 using nlohmann::json;
+using Training = Run;  // a test has a member of that name
 
 json playing(json config, int episodes) {
   config["mode"] = "play";
@@ -44,6 +47,24 @@ json play(const json& config, uint64_t ticks) {
     for (const json& episode : report.at("episodes")) episodes.push_back(episode);
     if (report.at("finished").get<bool>()) return episodes;
     if (report.at("tick") > 2000) throw Failure(Code::kBug, "the episodes never end");
+  }
+}
+
+// Names and shapes of tensors that begin with "actor/".
+std::map<std::string, std::vector<int64_t>> actor_shapes(const Session& session) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const StateTensor& tensor : session.registry().tensors()) {
+    if (tensor.name.rfind("actor/", 0) == 0) shapes[tensor.name] = tensor.shape;
+  }
+  return shapes;
+}
+
+TEST(Player, ReadsTheActorThatARunOfTheConfigurationWrites) {
+  for (const char* network : {"fastsac", "plain"}) {
+    const json config = cartpole_config({{"learner", {{"network", network}}}});
+    const Player player(playing(config, 1));
+    EXPECT_EQ(actor_shapes(player), actor_shapes(Training(config)));
+    EXPECT_GE(actor_shapes(player).size(), 8u);
   }
 }
 

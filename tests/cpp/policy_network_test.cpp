@@ -9,7 +9,9 @@ namespace millrace {
 namespace {
 
 TEST(PolicyNetwork, HasTheTensorsOfTheLearnersActor) {
-  for (const LearnerSpec& spec : {small_spec(), small_flash_spec()}) {
+  LearnerSpec plain = small_spec();
+  plain.network = NetworkBody::kPlain;
+  for (const LearnerSpec& spec : {small_spec(), plain, small_flash_spec()}) {
     const auto programs = SacPrograms::make(spec, small_layout());
     const auto network = PolicyNetwork::make(programs->policy_shape);
     EXPECT_EQ(network->parameter_count(), programs->policy_parameter_count());

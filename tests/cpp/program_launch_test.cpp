@@ -167,6 +167,44 @@ TEST_P(ProgramLaunchTest, LayerBackward) {
   });
 }
 
+TEST_P(ProgramLaunchTest, ReluForward) {
+  in_each_storage(GetParam(), 0, [&](Precision precision, double tolerance) {
+    for (const int width : {1, 37, 512}) {
+      for (const int rows : {1, 301}) {
+        Trial trial;
+        ReluForwardOp op{};
+        op.rows = rows;
+        op.width = width;
+        op.values = trial.add_activation(
+            "values", static_cast<uint64_t>(rows) * static_cast<uint64_t>(width));
+        op.bias = trial.add("bias", static_cast<uint64_t>(width));
+        trial.run(GetParam(), op, tolerance, precision,
+                  [&](Workspace& workspace) { workspace.floats(op.values)[0] = NAN; });
+      }
+    }
+  });
+}
+
+TEST_P(ProgramLaunchTest, ReluBackward) {
+  in_each_storage(GetParam(), kRounding, [&](Precision precision, double tolerance) {
+    for (const bool has_sums : {true, false}) {
+      for (const int width : {1, 37, 512}) {
+        for (const int rows : {1, 129, 3001}) {
+          Trial trial;
+          ReluBackwardOp op{};
+          op.rows = rows;
+          op.width = width;
+          const uint64_t values = static_cast<uint64_t>(rows) * static_cast<uint64_t>(width);
+          op.gradient = trial.add_activation("gradient", values);
+          op.output = trial.add_activation("output", values);
+          if (has_sums) op.bias_gradient = trial.add("bias_gradient", static_cast<uint64_t>(width));
+          trial.run(GetParam(), op, tolerance, precision);
+        }
+      }
+    }
+  });
+}
+
 TEST_P(ProgramLaunchTest, ColumnSum) {
   in_each_storage(GetParam(), kRounding, [&](Precision precision, double tolerance) {
     for (const int rows : {1, 130, 1001, 9001}) {
@@ -346,6 +384,78 @@ TEST_P(ProgramLaunchTest, ActorLoss) {
       op.log_probability = trial.add("log_probability", static_cast<uint64_t>(op.rows), 1, -20);
       op.log_alpha = trial.add("log_alpha", 1, 0, -1);
       op.logits_gradient = trial.add_activation("logits_gradient", values);
+      op.loss = trial.add("loss", 1);
+      op.entropy = trial.add("entropy", 1);
+      trial.run(GetParam(), op, tolerance, precision);
+    }
+  });
+}
+
+TEST_P(ProgramLaunchTest, ScalarTarget) {
+  for (const int groups : {1, 2, 5}) {
+    for (const int stride : {1, 8}) {
+      Trial trial;
+      ScalarTargetOp op{};
+      op.rows = 602;
+      op.source_rows = 301;
+      op.groups = groups;
+      op.value_stride = stride;
+      op.reward_column = 0;
+      op.done_column = 1;
+      op.truncated_column = 2;
+      op.gamma = 0.97f;
+      const auto row = static_cast<uint64_t>(groups) * static_cast<uint64_t>(stride);
+      op.values = trial.add("values", 602 * row, 10);
+      op.bias = trial.add("bias", row);
+      op.log_probability = trial.add("log_probability", 602);
+      op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+      op.target = trial.add("target", 602);
+      trial.batch = reward_rows(301);
+      trial.batch[3 * 7] = NAN;
+      trial.batch[3 * 9] = INFINITY;
+      trial.with.row_stride = 3;
+      trial.with.reward_scale = 0.3f;
+      trial.run(GetParam(), op, 0);  // no sums
+    }
+  }
+}
+
+TEST_P(ProgramLaunchTest, ScalarCriticLoss) {
+  in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
+    for (const int rows : {1, 1201}) {
+      Trial trial;
+      ScalarCriticLossOp op{};
+      op.rows = rows;
+      op.groups = 2;
+      op.value_stride = 8;
+      const uint64_t values = 2 * 8 * static_cast<uint64_t>(rows);
+      op.values = trial.add("values", values, 8);
+      op.bias = trial.add("bias", 2 * 8);
+      op.target = trial.add("target", static_cast<uint64_t>(rows), 8, 1);
+      op.values_gradient = trial.add_activation("values_gradient", values);
+      op.loss = trial.add("loss", 1);
+      op.value_mean = trial.add("value_mean", 1);
+      op.value_max = trial.add("value_max", 1);
+      op.value_min = trial.add("value_min", 1);
+      trial.run(GetParam(), op, tolerance, precision);
+    }
+  });
+}
+
+TEST_P(ProgramLaunchTest, ScalarActorLoss) {
+  in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
+    for (const int rows : {1, 1201}) {
+      Trial trial;
+      ScalarActorLossOp op{};
+      op.rows = rows;
+      op.groups = 2;
+      op.value_stride = 8;
+      const uint64_t values = 2 * 8 * static_cast<uint64_t>(rows);
+      op.values = trial.add("values", values, 8);
+      op.bias = trial.add("bias", 2 * 8);
+      op.log_probability = trial.add("log_probability", static_cast<uint64_t>(rows), 1, -20);
+      op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+      op.values_gradient = trial.add_activation("values_gradient", values);
       op.loss = trial.add("loss", 1);
       op.entropy = trial.add("entropy", 1);
       trial.run(GetParam(), op, tolerance, precision);

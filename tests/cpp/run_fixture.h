@@ -49,8 +49,10 @@ inline nlohmann::json tiny_config() {
             {"policy_frequency", 2},
             {"gamma", 0.97},
             {"tau", 0.125},
+            {"network", "auto"},
             {"actor_hidden", 8},
             {"critic_hidden", 8},
+            {"critic", "c51"},
             {"atoms", 11},
             {"v_min", -20.0},
             {"v_max", 20.0},
@@ -104,6 +106,16 @@ inline nlohmann::json g1_config(const nlohmann::json& patch = nlohmann::json::ob
       {"lower_length", 150}, {"upper_length", 750}, {"rate", 0.001}, {"window", 1000}};
   config["learner"]["symmetry"] = true;
   config.merge_patch(patch);
+  return config;
+}
+
+// With everything that FlashSAC's settings keep from tick to tick.
+inline nlohmann::json flashsac(nlohmann::json config) {
+  config["algo"] = "flashsac";
+  config["learner"].update({{"reward_scaling", "episode"},
+                            {"noise_repeat_max", 16},
+                            {"lr_decay_steps", 30},
+                            {"lr_final_share", 0.5}});
   return config;
 }
 

@@ -76,6 +76,10 @@ TEST(RunPlan, RefusalsNameTheKeyTheValueAndWhatIsAllowed) {
             "algo: 'ppo' is not one of fastsac, flashsac");
   EXPECT_EQ(refusal(cartpole_config({{"learner", {{"reward_scaling", "on"}}}})),
             "learner.reward_scaling: must be one of episode, flashsac, off, got \"on\"");
+  EXPECT_EQ(refusal(cartpole_config({{"algo", "flashsac"}, {"learner", {{"critic", "scalar"}}}})),
+            "learner.critic: scalar is for algo fastsac alone; here c51");
+  EXPECT_EQ(refusal(cartpole_config({{"algo", "flashsac"}, {"learner", {{"network", "plain"}}}})),
+            "learner.network: plain is for algo fastsac alone; here auto");
   EXPECT_EQ(refusal(cartpole_config({{"env", {{"num_envs", 0}}}})),
             "env.num_envs: 0 is not between 1 and 1048576");
   EXPECT_EQ(refusal(cartpole_config({{"env", {{"num_envs", 4.5}}}})),

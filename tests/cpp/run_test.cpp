@@ -90,16 +90,6 @@ TEST(Run, TheNumberOfWorkersChangesNothing) {
 
 // ---- resuming ----
 
-// With everything that FlashSAC's settings keep from tick to tick.
-json flashsac(json config) {
-  config["algo"] = "flashsac";
-  config["learner"].update({{"reward_scaling", "episode"},
-                            {"noise_repeat_max", 16},
-                            {"lr_decay_steps", 30},
-                            {"lr_final_share", 0.5}});
-  return config;
-}
-
 struct ResumeCase {
   std::string name;
   json config;
@@ -137,6 +127,9 @@ INSTANTIATE_TEST_SUITE_P(
         ResumeCase{"Depth1", cartpole_config({{"replay", {{"ingress_depth", 1}}}}), 20},
         ResumeCase{"Depth3", cartpole_config({{"replay", {{"ingress_depth", 3}}}}), 20},
         ResumeCase{"Normalised", cartpole_config({{"learner", {{"observation_normalizer", true}}}}),
+                   20},
+        ResumeCase{"PlainSac",
+                   cartpole_config({{"learner", {{"critic", "scalar"}, {"network", "plain"}}}}),
                    20},
         ResumeCase{"TwoWorkers",
                    cartpole_config({{"env", {{"threads", 2}, {"num_envs", 36}}},
@@ -268,6 +261,8 @@ TEST(Run, ReportsRowsTimesAndFacts) {
   EXPECT_EQ(facts.at("threads").at("workers"), 1);
   EXPECT_EQ(facts.at("threads").at("blas"), 1);
   EXPECT_EQ(facts.at("graphs").at("learner").at("effective"), "off");
+  EXPECT_EQ(facts.at("graphs").at("policy").at("effective"), "off");
+  EXPECT_EQ(facts.at("policy").at("place"), "host");
   EXPECT_EQ(facts.at("learner").at("programs").size(), 2u);
   EXPECT_EQ(facts.at("carriers").at("list").size(), run.registry().tensors().size());
   EXPECT_EQ(facts.at("physics").at("first_bad"), "");

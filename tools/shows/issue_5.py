@@ -1,5 +1,5 @@
-"""The must-shows of issue 5 that a slice of it reaches, judged from what tools/gpu_learner wrote on a
-GPU machine; what is missed says FAIL."""
+"""The must-shows of issue 5 that a slice of it reaches. What needs a GPU is judged from what
+tools/gpu_learner wrote on a machine that has one; what is missed says FAIL."""
 
 import csv
 import json
@@ -7,7 +7,7 @@ import json
 from proof import ROOT
 
 RESULTS = ROOT / "docs" / "results"
-UPDATE_LIMIT_US = 300
+UPDATE_LIMITS_US = {"learner": 300, "plain_sac": 130}
 RETURN_LIMIT = 430
 TRACKING_MOST = 2.0 * 0.02  # weight of tracking_lin_vel by the seconds of a tick
 
@@ -21,20 +21,35 @@ def recorded(proof):
     return found
 
 
+def show_1(proof):
+    """Gradients of every tensor against finite differences in double precision (relative L2 <= 1e-4):
+    FastSAC, scalar critics and plain SAC; C51 keeps its mass (1 +- 1e-6) on, between and beyond
+    bins."""
+    proof.native_tests("*FastSacGradient.*")
+    proof.native_tests("*NetworkGradient.*")
+    proof.native_tests("*C51Mass.*")
+    proof.native_tests("*ScalarTarget.*:*ScalarCriticLoss.*:*ScalarActorLoss.*:*ReluLayer.*")
+
+
 def show_3(proof):
-    """FastSAC, batch 8,192: one update as a graph, beside PyTorch in the same session."""
+    """FastSAC, batch 8,192, and plain SAC 3x256, batch 1,024: one update as a graph, beside PyTorch in
+    the same session."""
     found = recorded(proof)
-    ours = {}
-    for precision in ("fp32", "tf32", "bf16"):
-        median = found[f"learner_{precision}"]["medians"]
-        ours[precision] = median["graph_us"]
-        print(f"  {precision}: graph {median['graph_us']:.0f} us, eager {median['eager_us']:.0f} us, "
-              f"{median['tflop_per_s']:.0f} TFLOP/s")
     for line in found["peer"]:
         if "variant" in line:
-            print(f"  PyTorch {line['variant']}: {1e6 / line['updates_per_s']:.0f} us, sampling inside")
-    best = min(ours.values())
-    proof.check(f"<= {UPDATE_LIMIT_US} us", best <= UPDATE_LIMIT_US, f"{best:.0f} us")
+            print(f"  PyTorch {line['config']} {line['variant']}: "
+                  f"{1e6 / line['updates_per_s']:.0f} us, sampling inside")
+    for name, limit_us in UPDATE_LIMITS_US.items():
+        ours = []
+        for precision in ("fp32", "tf32", "bf16"):
+            if f"{name}_{precision}" not in found:
+                continue
+            median = found[f"{name}_{precision}"]["medians"]
+            ours.append(median["graph_us"])
+            print(f"  {name} {precision}: graph {median['graph_us']:.0f} us, "
+                  f"eager {median['eager_us']:.0f} us, {median['tflop_per_s']:.0f} TFLOP/s")
+        proof.check(f"{name} <= {limit_us} us", ours and min(ours) <= limit_us,
+                    f"{min(ours):.0f} us" if ours else "was not measured")
 
 
 def show_4(proof):

@@ -142,6 +142,18 @@ public record RunConfig(
     FLASHSAC
   }
 
+  /** Hidden layers: the algorithm's own, or (FastSAC only) all h wide with ReLU. */
+  public enum Network {
+    AUTO,
+    PLAIN
+  }
+
+  /** What the critics learn: a distribution of values on atoms, or (FastSAC only) one value. */
+  public enum Critic {
+    C51,
+    SCALAR
+  }
+
   /** The algorithm's own settings. */
   public record Learner(
       Where place,
@@ -151,8 +163,10 @@ public record RunConfig(
       @Range(min = 1) int policyFrequency,
       @Range(min = 0, max = 1) double gamma,
       @Range(min = 0, max = 1) double tau,
+      Network network,
       @Range(min = 4) int actorHidden,
       @Range(min = 4) int criticHidden,
+      Critic critic,
       @Range(min = 2) int atoms,
       double vMin,
       double vMax,

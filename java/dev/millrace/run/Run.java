@@ -249,6 +249,7 @@ public final class Run {
     manifest.section("device").set("physics", facts.path("physics").deepCopy());
     manifest.section("device").set("threads", facts.path("threads").deepCopy());
     manifest.section("training").set("learner", facts.path("learner").deepCopy());
+    manifest.section("training").set("policy", facts.path("policy").deepCopy());
   }
 
   private void takeOutcome(Outcome outcome, CheckpointInfo.Progress start, JsonNode counters) {

@@ -1,0 +1,69 @@
+// Tests for cpp/relu_layer.cpp. Gradients of whole networks are tested in network_test.cpp.
+#include "relu_layer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+// Two rows of three columns.
+struct Layer {
+  Layer() {
+    forward.rows = backward.rows = 2;
+    forward.width = backward.width = 3;
+    forward.values = backward.output = workspace.add_floats("values", 6);
+    forward.bias = workspace.add_floats("bias", 3);
+    backward.gradient = workspace.add_floats("gradient", 6);
+    backward.bias_gradient = workspace.add_floats("bias_gradient", 3);
+    workspace.allocate();
+  }
+  void set(Operand operand, const std::vector<float>& values) {
+    std::copy(values.begin(), values.end(), workspace.floats(operand));
+  }
+  std::vector<float> get(Operand operand, int count) const {
+    return {workspace.floats(operand), workspace.floats(operand) + count};
+  }
+  template <class AnyOp>
+  void run(const AnyOp& op) {
+    execute(op, CpuFrame{workspace, Arguments{}});
+  }
+
+  Workspace workspace;
+  ReluForwardOp forward{};
+  ReluBackwardOp backward{};
+};
+
+using Floats = std::vector<float>;
+
+TEST(ReluLayer, KeepsWhatIsNotNegativeAfterTheBias) {
+  Layer layer;
+  layer.set(layer.forward.values, {1, -2, 3, -4, 5, 0.5f});
+  layer.set(layer.forward.bias, {0.5f, 0.5f, -1});
+  layer.run(layer.forward);
+  EXPECT_EQ(layer.get(layer.forward.values, 6), (Floats{1.5f, 0, 2, 0, 5.5f, 0}));
+}
+
+TEST(ReluLayer, PassesTheGradientWhereItPassedTheValueAndAddsItUp) {
+  Layer layer;
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    layer.set(layer.backward.output, {1.5f, 0, 2, 0, 5.5f, 0});
+    layer.set(layer.backward.gradient, {1, 2, 3, 4, 5, 6});
+    layer.run(layer.backward);
+    EXPECT_EQ(layer.get(layer.backward.gradient, 6), (Floats{1, 0, 3, 0, 5, 0}));
+    EXPECT_EQ(layer.get(layer.backward.bias_gradient, 3), (Floats{1, 5, 3}));
+  }
+  layer.backward.bias_gradient = {};
+  layer.run(layer.backward);
+}
+
+TEST(ReluLayer, WhatIsNotANumberStaysOne) {
+  Layer layer;
+  layer.set(layer.forward.values, {NAN, 1, 1, 1, 1, 1});
+  layer.run(layer.forward);
+  EXPECT_TRUE(std::isnan(layer.get(layer.forward.values, 1)[0]));
+}
+
+}  // namespace
+}  // namespace millrace

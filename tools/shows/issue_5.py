@@ -7,7 +7,7 @@ import json
 from proof import ROOT
 
 RESULTS = ROOT / "docs" / "results"
-UPDATE_LIMITS_US = {"learner": 300, "plain_sac": 130}
+UPDATE_LIMITS_US = {"learner": 300, "flashsac": 360, "plain_sac": 130}
 RETURN_LIMIT = 430
 TRACKING_MOST = 2.0 * 0.02  # weight of tracking_lin_vel by the seconds of a tick
 
@@ -31,9 +31,24 @@ def show_1(proof):
     proof.native_tests("*ScalarTarget.*:*ScalarCriticLoss.*:*ScalarActorLoss.*:*ReluLayer.*")
 
 
+def show_2(proof):
+    """CUDA against the CPU, eager = graph = indirect bit for bit, frozen arguments noticed: the tests
+    that ran on a GPU."""
+    found = recorded(proof)
+    tests = found["tests"]
+    proof.check("no test failed", tests["failures"] == 0, f"{tests['run']} tests")
+    for part in ("LearnerDeviceTest.EveryGradientOfOneUpdateIsTheHosts",
+                 "LearnerDeviceTest.LossesAndParametersStayTheHostsForAHundredUpdates",
+                 "LearnerDeviceTest.ReducedPrecisionsFollowTheHostsGradient",
+                 "LearnerDeviceTest.SideBySideHasTheBitsOfOneByOne",
+                 "LearnerDeviceTest.EveryArgumentMatters",
+                 "LearnerGraphTest.AGraphReplaysTheBitsOfEagerRunsWithEveryArgumentVarying"):
+        proof.check(part, any(part in name for name in tests["on_cuda"]), "ran on cuda")
+
+
 def show_3(proof):
-    """FastSAC, batch 8,192, and plain SAC 3x256, batch 1,024: one update as a graph, beside PyTorch in
-    the same session."""
+    """FastSAC, batch 8,192, FlashSAC, batch 2,048, and plain SAC 3x256, batch 1,024: one update as a
+    graph, beside PyTorch in the same session."""
     found = recorded(proof)
     for line in found["peer"]:
         if "variant" in line:
@@ -81,10 +96,11 @@ def show_4(proof):
 def show_5(proof):
     """Learning: cartpole_swingup with three seeds, and g1_walk_flat in one run."""
     found = recorded(proof)
-    for seed in (1, 2, 3):
-        played = found[f"cartpole_{seed}"]["play"]["return_mean"]
-        proof.check(f"cartpole_swingup, seed {seed} >= {RETURN_LIMIT}", played >= RETURN_LIMIT,
-                    f"{played:.1f}")
+    for name in ("cartpole", "cartpole_flashsac"):
+        for seed in (1, 2, 3):
+            played = found[f"{name}_{seed}"]["play"]["return_mean"]
+            proof.check(f"{name}, seed {seed} >= {RETURN_LIMIT}", played >= RETURN_LIMIT,
+                        f"{played:.1f}")
     with open(RESULTS / "walk-h200" / "metrics.csv", encoding="utf-8") as file:
         last = list(csv.DictReader(file))[-1]
     length = float(last["episode_length_mean"])
@@ -92,3 +108,23 @@ def show_5(proof):
     share = float(last["reward/tracking_lin_vel"]) / TRACKING_MOST
     proof.check("g1_walk_flat: velocity tracking >= 0.7 of its maximum", share >= 0.7,
                 f"{share:.2f} after {float(last['elapsed_s']):.0f} s")
+
+
+def show_6(proof):
+    """Whole runs on a GPU with graph: on: no memory taken or given while graphs were replayed."""
+    found = recorded(proof)
+    for name in ("cartpole_1", "cartpole_flashsac_1"):
+        for program, facts in found[name]["graphs"].items():
+            if not isinstance(facts, dict) or "alloc_proof" not in facts:
+                continue
+            moved = {key: value for key, value in facts["alloc_proof"].items()
+                     if value and key != "runs"}
+            proof.check(f"{name}, {program}: allocator proof is zero", not moved,
+                        f"{facts['replays']} replays, coverage {facts['coverage']:.3f} {moved}")
+
+
+def show_7(proof):
+    """Another batch, device, driver or sharing selects again; a selection of another device is not
+    used, with the reason."""
+    proof.native_tests("*SelectionCache*")
+    proof.native_tests("*SelectedProgram*")

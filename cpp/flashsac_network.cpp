@@ -66,14 +66,14 @@ FlashSacNetwork::FlashSacNetwork(NetworkShape shape) : shape_(shape) {
   MR_CHECK(shape.inputs > 0 && shape.outputs > 0 && shape.groups > 0 && shape.hidden > 0,
            "a network has no side 0");
   const int wide = kExpansion * shape.hidden;
-  embed_norm_ = add_norm("embed/norm", shape.inputs);
+  embed_norm_ = add_norm("embed/norm", shape.inputs, filled_up(shape.inputs));
   embed_ = add_linear("embed", shape.inputs, shape.hidden, {true, false});
   for (int b = 0; b < kBlocks; ++b) {
     const std::string name = "b" + std::to_string(b);
     blocks_[b].widen = add_linear(name + "/l0", shape.hidden, wide, {false, false});
-    blocks_[b].wide_norm = add_norm(name + "/l0/norm", wide);
+    blocks_[b].wide_norm = add_norm(name + "/l0/norm", wide, wide);
     blocks_[b].narrow = add_linear(name + "/l1", wide, shape.hidden, {false, false});
-    blocks_[b].narrow_norm = add_norm(name + "/l1/norm", shape.hidden);
+    blocks_[b].narrow_norm = add_norm(name + "/l1/norm", shape.hidden, shape.hidden);
   }
   final_gain_ = parameter_count_;
   const uint64_t hidden = shape.hidden;
@@ -119,20 +119,20 @@ GroupedLinear FlashSacNetwork::add_linear(const std::string& name, int inputs, i
   return linear;
 }
 
-FlashSacNetwork::Norm FlashSacNetwork::add_norm(const std::string& name, int width) {
-  const Norm norm = {width, filled_up(width), parameter_count_, statistics_count_};
+FlashSacNetwork::Norm FlashSacNetwork::add_norm(const std::string& name, int columns, int width) {
+  const Norm norm = {columns, width, parameter_count_, statistics_count_};
   const uint64_t both = 2 * static_cast<uint64_t>(norm.width);
   tensors_.push_back(
-      {name + "/weight", {width}, norm.affine, both, both, 0, NetworkTensor::kGain, false});
+      {name + "/weight", {columns}, norm.affine, both, both, 0, NetworkTensor::kGain, false});
   tensors_.push_back({name + "/bias",
-                      {width},
+                      {columns},
                       norm.affine + norm.width,
                       both,
                       both,
                       0,
                       NetworkTensor::kShift,
                       false});
-  row_blocks_.push_back({norm.affine, shape_.groups, 2 * norm.width, root(width)});
+  row_blocks_.push_back({norm.affine, shape_.groups, 2 * norm.width, root(columns)});
   parameter_count_ += shape_.groups * both;
   statistics_count_ += static_cast<uint64_t>(shape_.groups) * norm.width;
   return norm;

@@ -109,7 +109,7 @@ class FlashSacNetwork {
     bool inputs, outputs;
   };
   GroupedLinear add_linear(const std::string& name, int inputs, int outputs, Outer is_outer);
-  Norm add_norm(const std::string& name, int width);
+  Norm add_norm(const std::string& name, int columns, int width);
   void add_statistics(const std::string& name, const Norm& norm);
   BatchNorm batch_norm(const Norm& norm, const Weights& weights, int rows, Operand input,
                        bool has_relu) const;

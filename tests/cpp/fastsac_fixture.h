@@ -106,4 +106,16 @@ inline std::vector<float> floats_of(const StateTensor& tensor) {
   return values;
 }
 
+// Its elements; a tensor's rows need not lie next to each other.
+inline std::vector<char> bytes_of(const StateTensor& tensor) {
+  std::vector<char> bytes(tensor.bytes());
+  tensor.read(0, bytes.data(), bytes.size());
+  return bytes;
+}
+
+inline void copy_tensor(const StateTensor& from, const StateTensor& to) {
+  const std::vector<char> bytes = bytes_of(from);
+  to.write(0, bytes.data(), bytes.size());
+}
+
 }  // namespace millrace

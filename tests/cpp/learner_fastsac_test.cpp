@@ -173,7 +173,7 @@ TEST(FastSac, ResumesBitForBitFromItsTensors) {
   run(whole, 0, 7);
   const auto from = tensors_of(whole);
   for (auto& [name, tensor] : tensors_of(resumed)) {
-    std::memcpy(tensor.data, from.at(name).data, tensor.bytes());
+    copy_tensor(from.at(name), tensor);
   }
   resumed.state_restored();
   EXPECT_EQ(resumed.updates(), 7u);

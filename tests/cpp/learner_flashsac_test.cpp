@@ -302,14 +302,14 @@ TEST(FlashSac, ResumesBitForBitFromItsTensors) {
   run(whole, 0, 7);
   const auto from = tensors_of(whole);
   for (auto& [name, tensor] : tensors_of(resumed)) {
-    std::memcpy(tensor.data, from.at(name).data, tensor.bytes());
+    copy_tensor(from.at(name), tensor);
   }
   resumed.state_restored();
   run(whole, 7, 13);
   run(resumed, 7, 13);
   const auto expected = tensors_of(whole);
   for (const auto& [name, tensor] : tensors_of(resumed)) {
-    EXPECT_EQ(std::memcmp(tensor.data, expected.at(name).data, tensor.bytes()), 0) << name;
+    EXPECT_EQ(bytes_of(tensor), bytes_of(expected.at(name))) << name;
   }
   EXPECT_EQ(whole.take_statistics(), resumed.take_statistics());
 }

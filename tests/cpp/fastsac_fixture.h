@@ -100,6 +100,13 @@ inline void randomise_networks(Learner& learner, uint64_t seed) {
   }
 }
 
+// What a checkpoint would carry from one to the other; rows of either may be filled up.
+inline void copy(const StateTensor& from, const StateTensor& to) {
+  std::vector<char> bytes(from.bytes());
+  from.read(0, bytes.data(), bytes.size());
+  to.write(0, bytes.data(), bytes.size());
+}
+
 inline std::vector<float> floats_of(const StateTensor& tensor) {
   std::vector<float> values(tensor.bytes() / sizeof(float));
   tensor.read(0, values.data(), tensor.bytes());

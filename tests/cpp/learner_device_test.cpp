@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "device_learner.h"
@@ -281,7 +280,7 @@ TEST_P(LearnerDeviceTest, ResumesBitForBitFromItsTensors) {
   whole.learner.fetch_state();
   const auto from = tensors_of(whole.learner);
   for (auto& [name, tensor] : tensors_of(resumed.learner)) {
-    std::memcpy(tensor.data, from.at(name).data, tensor.bytes());
+    copy(from.at(name), tensor);
   }
   resumed.learner.state_restored();
   EXPECT_EQ(resumed.learner.updates(), 7u);

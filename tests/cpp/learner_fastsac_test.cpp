@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "fastsac_fixture.h"
@@ -173,7 +172,7 @@ TEST(FastSac, ResumesBitForBitFromItsTensors) {
   run(whole, 0, 7);
   const auto from = tensors_of(whole);
   for (auto& [name, tensor] : tensors_of(resumed)) {
-    std::memcpy(tensor.data, from.at(name).data, tensor.bytes());
+    copy(from.at(name), tensor);
   }
   resumed.state_restored();
   EXPECT_EQ(resumed.updates(), 7u);

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "flashsac_fixture.h"
@@ -302,7 +301,7 @@ TEST(FlashSac, ResumesBitForBitFromItsTensors) {
   run(whole, 0, 7);
   const auto from = tensors_of(whole);
   for (auto& [name, tensor] : tensors_of(resumed)) {
-    std::memcpy(tensor.data, from.at(name).data, tensor.bytes());
+    copy(from.at(name), tensor);
   }
   resumed.state_restored();
   run(whole, 7, 13);

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <thread>
 
 #include "fastsac_fixture.h"
@@ -78,7 +77,7 @@ TEST(Policy, PlaysFromTheActorsTensorsAlone) {
   playing.register_state(registry);
   for (const StateTensor& tensor : registry.tensors()) {
     ASSERT_EQ(checkpoint.count(tensor.name), 1u) << tensor.name;
-    std::memcpy(tensor.data, checkpoint.at(tensor.name).data, tensor.bytes());
+    copy(checkpoint.at(tensor.name), tensor);
   }
   playing.state_restored();
   const std::vector<float> observations = observations_of(16);

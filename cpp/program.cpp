@@ -262,6 +262,11 @@ std::vector<Extent> extents(const HostFunctionOp& op) {
           {op.target, op.target_count, Access::kWrite}};
 }
 
+// Whether the op's kernels find what it only reads wherever a run brings it.
+bool can_take_inputs(const Op& op) {
+  return std::holds_alternative<GemmOp>(op) || std::holds_alternative<PointwiseOp>(op);
+}
+
 // What beside its extents makes an op another one.
 std::string variety_of(const Op& op) {
   if (const auto* gemm = std::get_if<GemmOp>(&op)) {
@@ -338,7 +343,7 @@ void Program::append(const Record& record) {
   std::vector<Extent> used;
   for (const Extent& extent : extents_of(record.op)) {
     if (extent.operand.is_input()) {
-      MR_CHECK(extent.access == Access::kRead && !record.is_on_host,
+      MR_CHECK(can_take_inputs(record.op) && extent.access == Access::kRead && !record.is_on_host,
                who + " cannot take an input: only device ops that do nothing but read it can");
       const auto number = static_cast<size_t>(extent.operand.input());
       if (takes_.inputs() <= number) takes_.input_floats.resize(number + 1, 0);

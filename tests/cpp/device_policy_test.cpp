@@ -41,7 +41,7 @@ LearnerSpec plain_sac() {
 
 LearnerSpec flashsac() {
   LearnerSpec spec = small_flash_spec();
-  spec.actor_hidden = 20;
+  spec.actor_hidden = 24;
   spec.actor_lr = 0.01f;
   return spec;
 }

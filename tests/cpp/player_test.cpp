@@ -60,7 +60,7 @@ std::map<std::string, std::vector<int64_t>> actor_shapes(const Session& session)
 }
 
 TEST(Player, ReadsTheActorThatARunOfTheConfigurationWrites) {
-  for (const char* network : {"fastsac", "plain"}) {
+  for (const char* network : {"auto", "plain"}) {
     const json config = cartpole_config({{"learner", {{"network", network}}}});
     const Player player(playing(config, 1));
     EXPECT_EQ(actor_shapes(player), actor_shapes(Training(config)));

@@ -28,8 +28,9 @@ TEST(PolicyNetwork, OnlyFlashSacsActsByRunningStatistics) {
     const auto network = PolicyNetwork::make(policy_shape_of(spec, small_layout()));
     Workspace workspace;
     const Operand parameters = workspace.add_floats("parameters", network->parameter_count());
-    const Operand input = workspace.add_floats("input", 20),
-                  heads = workspace.add_floats("heads", 24);
+    const auto rows_of = [](int width) { return 4 * static_cast<uint64_t>(width); };
+    const Operand input = workspace.add_floats("input", rows_of(network->input_stride()));
+    const Operand heads = workspace.add_floats("heads", rows_of(network->head_width()));
     network->add_carriers(workspace, 4);
     Program program("act", workspace);
     network->record(program, parameters, 4, input, heads);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "flashsac_fixture.h"
 
 namespace millrace {
@@ -18,7 +20,8 @@ TEST(SacPrograms, AreThoseOfTheNamedAlgorithm) {
   EXPECT_TRUE(flash->steps_temperature_with_actor());
 }
 
-// What a policy takes begins the actor's carrier: parameters, running statistics, normaliser.
+// What a policy takes is the actor's carrier: parameters, running statistics, normaliser, and what
+// fills rows up between them.
 TEST(SacPrograms, APolicyTakesTheWholeSpanOfTheActor) {
   for (const bool is_normalised : {false, true}) {
     for (LearnerSpec spec : {small_spec(), small_flash_spec()}) {
@@ -26,8 +29,11 @@ TEST(SacPrograms, APolicyTakesTheWholeSpanOfTheActor) {
       const auto programs = SacPrograms::make(spec, small_layout());
       const uint64_t normaliser =
           is_normalised ? 2 * static_cast<uint64_t>(small_layout().observation_dim) : 0;
-      uint64_t floats = normaliser;
-      for (const NetworkTensor& tensor : programs->actor_tensors()) floats += tensor.count();
+      uint64_t end = 0;
+      for (const NetworkTensor& tensor : programs->actor_tensors()) {
+        end = std::max(end, tensor.offset + tensor.distance);
+      }
+      const uint64_t floats = end + normaliser;
       EXPECT_EQ(programs->policy_parameter_count(), floats);
       const auto carrier = static_cast<size_t>(programs->actor_state.parameters.carrier);
       EXPECT_EQ(programs->workspace.carriers()[carrier].count, floats);

@@ -100,7 +100,7 @@ TEST_P(ProgramLaunchNormTest, RunningStatistics) {
     op.finite = trial.add("finite", 1, 0, finite);
     op.share = 0.01f;
     op.correction = 1.01f;
-    trial.run(GetParam(), op, 0);
+    trial.run(GetParam(), op, kRounding);
   }
 }
 

@@ -338,7 +338,7 @@ TEST_P(ProgramLaunchTest, ProjectTarget) {
 }
 
 TEST_P(ProgramLaunchTest, CriticLoss) {
-  in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
+  in_each_storage(GetParam(), 5e-5, [&](Precision precision, double tolerance) {
     for (const int atoms : {2, 11, 101, 501, 600}) {
       SCOPED_TRACE(atoms);
       Trial trial;
@@ -415,7 +415,7 @@ TEST_P(ProgramLaunchTest, ScalarTarget) {
       trial.batch[3 * 9] = INFINITY;
       trial.with.row_stride = 3;
       trial.with.reward_scale = 0.3f;
-      trial.run(GetParam(), op, 0);  // no sums
+      trial.run(GetParam(), op, kRounding);
     }
   }
 }

@@ -35,9 +35,7 @@ struct FastSacPrograms : SacPrograms {
   int value_stride() const override { return critic.head_width(); }
   // The gradient of the critics' input is computed from here on: the vector that the action begins
   // in, to the end.
-  int first_gradient_column() const {
-    return layout.critic_dim / kVectorWidth * kVectorWidth;
-  }
+  int first_gradient_column() const { return layout.critic_dim / kVectorWidth * kVectorWidth; }
   bool has_scalar_critics() const { return spec.critic == CriticKind::kScalar; }
   void add_buffers();
   SampleActionOp sample(u32 first_normal, Operand critic_input) const;

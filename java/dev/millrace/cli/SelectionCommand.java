@@ -31,8 +31,8 @@ final class SelectionCommand {
       mixinStandardHelpOptions = true,
       footer = {
         "",
-        "taken: the way that runs. A way is taken only if it gains more than 3 %% and more than twice",
-        "the spread (MAD) of its times.",
+        "taken: the way that runs. A way is taken only if it gains more than 3 %%",
+        "and more than twice the spread (MAD) of its times.",
         "",
         "Examples",
         "  millrace selection show                                   all below runs/",

@@ -91,7 +91,8 @@ class SelectionCommandTest {
   @Test
   void theHelpSaysWhatAGainMustBe() {
     assertEquals(0, run("selection", "show", "--help"));
-    assertTrue(out.contains("only if it gains more than 3 % and more than twice"), out);
+    String text = out.replaceAll("\\s+", " ");
+    assertTrue(text.contains("only if it gains more than 3 % and more than twice"), out);
   }
 
   @Test

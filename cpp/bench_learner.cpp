@@ -10,18 +10,13 @@
 #include "blas_threads.h"
 #include "learner_sac.h"
 #include "quantile.h"
+#include "row_mirror.h"
 #include "run_plan.h"
 #include "sim_parts.h"
 
 namespace millrace {
 
 namespace {
-
-RowMirror mirror_of(const Task& task) {
-  const auto columns = [](const MirrorMap& map) { return MirrorColumns{map.source, map.sign}; };
-  return {columns(task.symmetry.observation), columns(task.symmetry.critic),
-          columns(task.symmetry.action)};
-}
 
 Precision precision_named(const std::string& name) {
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
@@ -43,7 +38,7 @@ class LearnerBench {
         stride_(static_cast<uint64_t>(task().layout.row_stride())),
         rows_(backend, Memory::Kind::kDevice,
               static_cast<uint64_t>(plan_.learner.gathered_rows()) * stride_ * sizeof(float)),
-        learner_(SacPrograms::make(plan_.learner, task().layout), mirror_of(task()), plan_.seed,
+        learner_(SacPrograms::make(plan_.learner, task().layout), row_mirror_of(task()), plan_.seed,
                  backend, stream_, precision) {
     fill_rows();
     set_arguments();

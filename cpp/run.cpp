@@ -9,6 +9,7 @@
 #include "digest.h"
 #include "learner_sac.h"
 #include "preflight.h"
+#include "row_mirror.h"
 #include "update_facts.h"
 
 namespace millrace {
@@ -20,12 +21,6 @@ constexpr uint64_t kTraceBytesMax = uint64_t{256} << 20;
 constexpr int kDrawVersion = 1;
 // Of carriers and argument blocks: another one makes what was selected before worthless.
 constexpr int kLayoutVersion = 1;
-
-RowMirror mirror_of(const Task& task) {
-  const auto columns = [](const MirrorMap& map) { return MirrorColumns{map.source, map.sign}; };
-  return {columns(task.symmetry.observation), columns(task.symmetry.critic),
-          columns(task.symmetry.action)};
-}
 
 double milliseconds_per_tick(uint64_t ns, uint64_t ticks) {
   return ticks == 0 ? 0.0 : static_cast<double>(ns) * 1e-6 / static_cast<double>(ticks);
@@ -96,7 +91,7 @@ Run::Run(const nlohmann::json& config, const BackendApi& backend)
 
 // And the policy that acts, which follows it.
 void Run::make_learner() {
-  const RowMirror mirror = mirror_of(*sim_.task);
+  const RowMirror mirror = row_mirror_of(*sim_.task);
   std::unique_ptr<SacPrograms> programs = SacPrograms::make(plan_.learner, sim_.task->layout);
   if (!learner_place_.is_on_device) {
     learner_ = std::make_unique<LearnerSac>(std::move(programs), mirror, plan_.seed);

@@ -9,6 +9,7 @@
 
 #include "fastsac_fixture.h"
 #include "fastsac_reference.h"
+#include "finite_differences.h"
 
 namespace millrace {
 namespace {
@@ -50,30 +51,7 @@ std::map<std::string, std::vector<float>> gradients_of(const LearnerFastSac& lea
   return gradients;
 }
 
-template <typename Loss>
-Vector central_differences(FastSacReference& reference, const std::string& name, Loss loss) {
-  constexpr double kStep = 1e-5;
-  Vector& values = reference.parameters.at(name);
-  Vector gradient(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double value = values[i];
-    values[i] = value + kStep;
-    const double above = loss();
-    values[i] = value - kStep;
-    gradient[i] = (above - loss()) / (2 * kStep);
-    values[i] = value;
-  }
-  return gradient;
-}
-
-double relative_distance(const std::vector<float>& a, const Vector& b) {
-  double distance = 0, length = 0;
-  for (size_t i = 0; i < b.size(); ++i) {
-    distance += (a[i] - b[i]) * (a[i] - b[i]);
-    length += b[i] * b[i];
-  }
-  return std::sqrt(distance / length);
-}
+constexpr double kDifferenceStep = 1e-5;
 
 struct Case {
   int batch, atoms;
@@ -109,13 +87,13 @@ TEST_P(FastSacGradient, EqualsCentralDifferencesOfTheReference) {
   ASSERT_EQ(gradients.size(), (spec.network == NetworkBody::kPlain ? 8u : 14u) * 3);
   for (const auto& [name, gradient] : gradients) {
     const bool is_actor = name.rfind("actor", 0) == 0;
-    const Vector expected = central_differences(reference, name, [&] {
+    const Vector expected = central_differences(reference, name, kDifferenceStep, [&] {
       return is_actor ? reference.actor_loss() : reference.critic_loss(targets);
     });
     EXPECT_LE(relative_distance(gradient, expected), 1e-4) << name;
   }
-  const Vector expected =
-      central_differences(reference, "alpha/log", [&] { return reference.temperature_loss(); });
+  const Vector expected = central_differences(reference, "alpha/log", kDifferenceStep,
+                                              [&] { return reference.temperature_loss(); });
   const float temperature = *learner.programs().workspace.floats(learner.programs().alpha_gradient);
   EXPECT_LE(relative_distance({temperature}, expected), 1e-4);
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "finite_differences.h"
 #include "flashsac_fixture.h"
 #include "flashsac_reference.h"
 
@@ -57,30 +58,7 @@ std::map<std::string, std::vector<float>> gradients_of(const LearnerFlashSac& le
   return gradients;
 }
 
-template <typename Loss>
-Vector central_differences(FlashSacReference& reference, const std::string& name, Loss loss) {
-  constexpr double kStep = 1e-6;
-  Vector& values = reference.parameters.at(name);
-  Vector gradient(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double value = values[i];
-    values[i] = value + kStep;
-    const double above = loss();
-    values[i] = value - kStep;
-    gradient[i] = (above - loss()) / (2 * kStep);
-    values[i] = value;
-  }
-  return gradient;
-}
-
-double relative_distance(const std::vector<float>& a, const Vector& b) {
-  double distance = 0, length = 0;
-  for (size_t i = 0; i < b.size(); ++i) {
-    distance += (a[i] - b[i]) * (a[i] - b[i]);
-    length += b[i] * b[i];
-  }
-  return std::sqrt(distance / length);
-}
+constexpr double kDifferenceStep = 1e-6;
 
 struct Case {
   int batch, atoms;
@@ -118,14 +96,15 @@ TEST_P(FlashSacGradient, EqualsCentralDifferencesOfTheReference) {
   ASSERT_EQ(gradients.size(), 18u * 3);
   for (const auto& [name, gradient] : gradients) {
     const bool is_actor = name.rfind("actor", 0) == 0;
-    const Vector expected = central_differences(is_actor ? between : before, name, [&] {
-      return is_actor ? between.flash_actor_loss()
-                      : before.flash_critic_loss(name[7] - '0', targets, inputs) / 2;
-    });
+    const Vector expected =
+        central_differences(is_actor ? between : before, name, kDifferenceStep, [&] {
+          return is_actor ? between.flash_actor_loss()
+                          : before.flash_critic_loss(name[7] - '0', targets, inputs) / 2;
+        });
     EXPECT_LE(relative_distance(gradient, expected), 1e-4) << name;
   }
-  const Vector expected =
-      central_differences(between, "alpha/log", [&] { return between.flash_temperature_loss(); });
+  const Vector expected = central_differences(between, "alpha/log", kDifferenceStep,
+                                              [&] { return between.flash_temperature_loss(); });
   const float temperature = *learner.programs().workspace.floats(learner.programs().alpha_gradient);
   EXPECT_LE(relative_distance({temperature}, expected), 1e-4);
 

@@ -43,5 +43,22 @@ TEST(DType, SizesAndSafetensorsNames) {
   EXPECT_STREQ(to_string(DType::kU64), "U64");
 }
 
+// Two rows of three, five apart: offsets count elements, and what lies between stays untouched.
+TEST(StateRegistry, AMatrixWithGapsIsReadAndWrittenRowAfterRow) {
+  std::vector<float> memory = {0, 1, 2, -1, -1, 3, 4, 5};
+  StateRegistry registry;
+  registry.add_matrix("weight", {2, 3}, 5, memory.data());
+  const StateTensor& tensor = registry.tensors()[0];
+  EXPECT_EQ(tensor.bytes(), 6 * sizeof(float));
+  std::vector<float> found(4);
+  tensor.read(sizeof(float), found.data(), 4 * sizeof(float));
+  EXPECT_EQ(found, (std::vector<float>{1, 2, 3, 4}));
+  const std::vector<float> written = {8, 9};
+  tensor.write(2 * sizeof(float), written.data(), 2 * sizeof(float));
+  EXPECT_EQ(memory, (std::vector<float>{0, 1, 8, -1, -1, 9, 4, 5}));
+  EXPECT_THROW(tensor.read(3 * sizeof(float), found.data(), 4 * sizeof(float)), Failure);
+  EXPECT_THROW(registry.add_matrix("overlapping", {2, 3}, 2, memory.data()), Failure);
+}
+
 }  // namespace
 }  // namespace millrace

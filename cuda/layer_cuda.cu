@@ -1,6 +1,6 @@
 // Dense layers beside their products: a warp is the team of one row of one group and keeps it in
 // registers, so that a row passes through memory once; the next one is on its way meanwhile. The
-// group's parameters wait in shared memory: in registers they would leave room for few warps.
+// group's parameters wait in shared memory.
 // Gradients of the parameters add up in three steps of fixed order: each warp over its rows, the
 // warps of a block, then the blocks. (A block of three warps per row was measured, and slower.)
 #include <algorithm>
@@ -54,41 +54,52 @@ struct Spread {
   }
 };
 
-// A group's parameters in shared memory: bias, gain, shift.
-class SharedParameters {
+// A lane's columns of a vector in shared memory, read where they are used, a pack at a time: in
+// registers they would leave room for few warps.
+template <class Row>
+class SharedColumns {
  public:
-  static constexpr int kVectors = 3;
+  __device__ explicit SharedColumns(const float* vector)
+      : vector_(vector + WarpTeam().lane() * Row::kVector) {}
 
-  // All threads of the block.
-  __device__ SharedParameters(float* shared, const float* bias, const float* gain,
-                              const float* shift, int width)
-      : shared_(shared) {
-    for (int i = static_cast<int>(threadIdx.x); i < width; i += kLayerThreads) {
-      shared[i] = bias[i];
-      shared[width + i] = gain[i];
-      shared[2 * width + i] = shift[i];
+  // In the order of `own`.
+  __device__ float operator[](int own) const {
+    if (own % Row::kVector == 0) {
+      pack_ = *reinterpret_cast<const Pack*>(vector_ + own * kWarp);
     }
-    __syncthreads();
-  }
-
-  // Into registers: read again for each row, not kept, whatever the compiler would like.
-  template <class Row>
-  __device__ LayerParameters<Row::kOwn> own(int width) const {
-    asm volatile("" ::: "memory");
-    LayerParameters<Row::kOwn> parameters;
-    OwnRow<float, Row::kOwn, Row::kVector> row;
-    row.read(shared_, width);
-    row.unpack(parameters.bias);
-    row.read(shared_ + width, width);
-    row.unpack(parameters.gain);
-    row.read(shared_ + 2 * width, width);
-    row.unpack(parameters.shift);
-    return parameters;
+    return pack_.values[own % Row::kVector];
   }
 
  private:
-  const float* shared_;
+  using Pack = Packed<float, Row::kVector>;
+  const float* vector_;
+  mutable Pack pack_;
 };
+
+template <class Row>
+struct SharedParameters {
+  SharedColumns<Row> bias, gain, shift;
+};
+
+constexpr int kParameterVectors = 3;
+
+// A group's parameters to shared memory; all threads of the block.
+template <class Row, class Stored>
+__device__ SharedParameters<Row> share_parameters(const Layer<Stored>& layer, float* shared,
+                                                  int width) {
+  const u64 first = static_cast<u64>(blockIdx.y) * width;
+  for (int i = static_cast<int>(threadIdx.x); i < width; i += kLayerThreads) {
+    shared[i] = layer.bias[first + i];
+    shared[width + i] = layer.gain[first + i];
+    shared[2 * width + i] = layer.shift[first + i];
+  }
+  __syncthreads();
+  return {SharedColumns<Row>(shared), SharedColumns<Row>(shared + width),
+          SharedColumns<Row>(shared + 2 * width)};
+}
+
+// Keeps the compiler from reading parameters once for all rows, into registers.
+__device__ inline void forget_shared() { asm volatile("" ::: "memory"); }
 
 // Block (chunk, group).
 template <class Row, class Stored>
@@ -97,9 +108,8 @@ __global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer<Store
   extern __shared__ float4 shared[];
   const WarpTeam team;
   const int width = Row::width(layer.width);
-  const u64 first = static_cast<u64>(blockIdx.y) * width;
-  const SharedParameters parameters(reinterpret_cast<float*>(shared), layer.bias + first,
-                                    layer.gain + first, layer.shift + first, width);
+  const SharedParameters<Row> parameters =
+      share_parameters<Row>(layer, reinterpret_cast<float*>(shared), width);
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
   int r = begin + static_cast<int>(threadIdx.x) / kWarp;
@@ -110,8 +120,9 @@ __global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer<Store
     next.unpack(row);
     const int after = r + kLayerWarps;
     if (after < end) next.read(layer.linear + layer.first_of(after), width);
-    const LayerNorm norm = layer_forward_row<Row::kOwn, Row::kVector, kIsRough<Stored>>(
-        team, parameters.own<Row>(width), row, width);
+    forget_shared();
+    const LayerNorm norm =
+        layer_forward_row<Row::kOwn, Row::kVector, kIsRough<Stored>>(team, parameters, row, width);
     Own::write(row, layer.output + layer.first_of(r), width);
     if (!team.leads()) continue;
     layer.mean[layer.row_of(r)] = norm.mean;
@@ -143,9 +154,7 @@ __global__ void __launch_bounds__(kLayerThreads)
   float* const room = reinterpret_cast<float*>(shared);
   const WarpTeam team;
   const int width = Row::width(layer.width);
-  const u64 first = static_cast<u64>(blockIdx.y) * width;
-  const SharedParameters parameters(room, layer.bias + first, layer.gain + first,
-                                    layer.shift + first, width);
+  const SharedParameters<Row> parameters = share_parameters<Row>(layer, room, width);
   LayerSums<Row::kOwn> sums;
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
@@ -164,13 +173,14 @@ __global__ void __launch_bounds__(kLayerThreads)
     next_gradient.unpack(gradient);
     const LayerNorm norm = next_norm;
     if (r + kLayerWarps < end) read(r + kLayerWarps);
+    forget_shared();
     layer_backward_row<kHasSums, Row::kOwn, Row::kVector, kIsRough<Stored>>(
-        team, parameters.own<Row>(width), norm, linear, gradient, width, sums);
+        team, parameters, norm, linear, gradient, width, sums);
     Own::write(gradient, layer.gradient + layer.first_of(r), width);
   }
   if (!kHasSums) return;
   const u64 all = static_cast<u64>(layer.groups) * width;
-  partial += blockIdx.x * kSums * all + first;
+  partial += blockIdx.x * kSums * all + static_cast<u64>(blockIdx.y) * width;
   add_warps<Row>(sums.gain, room, width, partial);
   add_warps<Row>(sums.shift, room, width, partial + all);
   add_warps<Row>(sums.bias, room, width, partial + 2 * all);
@@ -304,8 +314,7 @@ u64 scratch_floats(const ColumnSumOp& op) {
 cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op) {
   const Chunks chunks = forward_chunks(op);
   const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
-  const size_t shared_bytes =
-      static_cast<size_t>(SharedParameters::kVectors * op.width) * sizeof(float);
+  const size_t shared_bytes = static_cast<size_t>(kParameterVectors * op.width) * sizeof(float);
   return with_stored(frame, op.output, [&](auto* output) {
     using Stored = std::remove_pointer_t<decltype(output)>;
     const Layer<Stored> layer =
@@ -322,8 +331,7 @@ cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {
   const bool has_sums = op.bias_gradient.used();
   const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
   const size_t shared_bytes =
-      static_cast<size_t>(std::max(SharedParameters::kVectors, kLayerWarps) * op.width) *
-      sizeof(float);
+      static_cast<size_t>(std::max(kParameterVectors, kLayerWarps) * op.width) * sizeof(float);
   const cudaError_t code = with_stored(frame, op.gradient, [&](auto* gradient) {
     using Stored = std::remove_pointer_t<decltype(gradient)>;
     const Layer<Stored> layer =

@@ -3,7 +3,6 @@
 // block over its rows, then the blocks; the second step is done by every block that needs the sums,
 // which costs less than a launch.
 #include <algorithm>
-#include <cstdint>
 #include <initializer_list>
 #include <type_traits>
 
@@ -25,9 +24,10 @@ constexpr int kWantedSumBlocks = 528, kWantedBlocks = 792;
 constexpr int kLeastRows = 4 * kLanes;  // of a block
 constexpr int kMostChunks = kLanes;     // whose sums every block adds up again
 constexpr int kSums = 2;
-// Columns of a thread, where addresses allow it: 16 bytes.
+constexpr int kPackBytes = 16;
+// Columns of a thread, where addresses allow it.
 template <class Stored>
-constexpr int kWidest = 16 / static_cast<int>(sizeof(Stored));
+constexpr int kWidest = kPackBytes / static_cast<int>(sizeof(Stored));
 
 template <class Stored>
 struct Norm {
@@ -205,6 +205,7 @@ __device__ ColumnSums<kVector> add_chunks(const Place<Stored, kVector>& place, c
 template <class Stored, int kVector>
 __global__ void __launch_bounds__(kThreads)
     sum_rows(const Norm<Stored> norm, int rows_of_a_chunk, float* partial) {
+  wait_for_kernels_before();
   const Place<Stored, kVector> place(norm, rows_of_a_chunk);
   Packed<Stored, kVector> pivot{};
   if (place.is_inside()) pivot = place.x(0);
@@ -247,6 +248,7 @@ template <class Stored, int kVector>
 __global__ void __launch_bounds__(kThreads)
     normalise_rows(const Norm<Stored> norm, const float* partial, int chunks, int rows_of_a_block,
                    const Stored* residual, Stored* output) {
+  wait_for_kernels_before();
   const Place<Stored, kVector> place(norm, rows_of_a_block);
   const Columns<kVector> columns =
       norm.is_training ? columns_of_rows(norm, place, partial, chunks) : given_columns(norm, place);
@@ -272,6 +274,7 @@ template <class Stored, int kVector>
 __global__ void __launch_bounds__(kThreads)
     sum_gradients(const Norm<Stored> norm, const Stored* gradient, int rows_of_a_chunk,
                   float* partial) {
+  wait_for_kernels_before();
   const Place<Stored, kVector> place(norm, rows_of_a_chunk);
   const Columns<kVector> columns = given_columns(norm, place);
   leave_sums(place, partial, [&](ColumnSums<kVector>& sums, int r) {
@@ -300,6 +303,7 @@ template <class Stored, int kVector>
 __global__ void __launch_bounds__(kThreads)
     finish_gradients(const Norm<Stored> norm, const float* partial, int chunks, int rows_of_a_block,
                      const Gradients<Stored> gradients) {
+  wait_for_kernels_before();
   const Place<Stored, kVector> place(norm, rows_of_a_block);
   ColumnSums<kVector> sums;
   if (chunks > 0) sums = add_chunks(place, partial, chunks);
@@ -338,6 +342,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class Stored>
 __global__ void __launch_bounds__(kThreads)
     add_group_gradients(const Norm<Stored> norm, const Stored* gradient, float* input_gradient) {
+  wait_for_kernels_before();
   const u64 i = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= static_cast<u64>(norm.rows) * norm.width) return;
   const u64 row = i / norm.width, at = i % norm.width;
@@ -366,6 +371,7 @@ struct Running {
 };
 
 __global__ void __launch_bounds__(kThreads) move_statistics(const Running op) {
+  wait_for_kernels_before();
   const u64 i = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= 2 * op.count || *op.finite != 1.0f) return;
   const float value = i < op.count ? op.batch[i] : op.batch[i] * op.correction;
@@ -402,8 +408,6 @@ u64 partial_floats(const BatchNorm& norm) {
   return static_cast<u64>(kMostChunks) * kSums * norm.groups * norm.width;
 }
 
-bool is_aligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; }
-
 // Calls launch with how many columns a thread takes: whole vectors, where no group's, row's or
 // matrix' beginning is in the way.
 template <class Stored, class Launch>
@@ -412,8 +416,7 @@ cudaError_t with_vector(const Norm<Stored>& norm, const Launch& launch,
   constexpr u64 kColumns = kWidest<Stored>;
   const bool is_wide = static_cast<u64>(norm.width) % kColumns == 0 &&
                        norm.input_stride % kColumns == 0 && norm.input_distance % kColumns == 0 &&
-                       is_aligned(norm.input) &&
-                       std::all_of(matrices.begin(), matrices.end(), is_aligned);
+                       are_aligned({norm.input}, kPackBytes) && are_aligned(matrices, kPackBytes);
   return is_wide ? launch(std::integral_constant<int, kWidest<Stored>>())
                  : launch(std::integral_constant<int, 1>());
 }

@@ -110,6 +110,7 @@ struct Tiles {
 // Block (tile of n, tile of m, product and piece).
 template <class Math, class Source, bool kTransposeA, bool kTransposeB>
 __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float* pieces) {
+  wait_for_kernels_before();
   using Shape = Tiles<Math, Source, kTransposeA, kTransposeB>;
   using Stored = typename Math::Stored;
   extern __shared__ float4 shared[];
@@ -178,6 +179,7 @@ __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float*
 
 // Block (elements, product).
 __global__ void __launch_bounds__(kAddThreads) add_pieces(const Product p, const float* pieces) {
+  wait_for_kernels_before();
   const u64 size = static_cast<u64>(p.m) * p.n;
   const u64 i = static_cast<u64>(blockIdx.x) * kAddThreads + threadIdx.x;
   if (i >= size) return;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "chunk_sums_cuda.cuh"
 #include "dense_layer_body.h"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
@@ -23,9 +24,6 @@ constexpr int kLayerWarps = 4;  // of a block
 constexpr int kLayerThreads = kLayerWarps * kWarp;
 constexpr int kSums = 3;  // gain, shift, bias
 constexpr int kSumThreads = 256;
-constexpr int kAddThreads = 1024;
-constexpr int kAddColumns = kWarp;  // of a block that adds chunks up
-constexpr int kAddLanes = kAddThreads / kAddColumns;
 
 template <class Stored>
 constexpr bool kIsRough = std::is_same_v<Stored, Bf16>;
@@ -104,6 +102,7 @@ __device__ inline void forget_shared() { asm volatile("" ::: "memory"); }
 // Block (chunk, group).
 template <class Row, class Stored>
 __global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer<Stored> layer) {
+  wait_for_kernels_before();
   using Own = OwnRow<Stored, Row::kOwn, Row::kVector>;
   extern __shared__ float4 shared[];
   const WarpTeam team;
@@ -149,6 +148,7 @@ __device__ void add_warps(const float (&own)[Row::kOwn], float* room, int width,
 template <class Row, class Stored, bool kHasSums>
 __global__ void __launch_bounds__(kLayerThreads)
     layer_backward(const Layer<Stored> layer, float* partial) {
+  wait_for_kernels_before();
   using Own = OwnRow<Stored, Row::kOwn, Row::kVector>;
   extern __shared__ float4 shared[];
   float* const room = reinterpret_cast<float*>(shared);
@@ -186,38 +186,11 @@ __global__ void __launch_bounds__(kLayerThreads)
   add_warps<Row>(sums.bias, room, width, partial + 2 * all);
 }
 
-// sums[which][i] = sum over chunks of partial[chunk][which][i]; `which` is the block's row. A warp
-// reads kAddColumns columns of every kAddLanes-th chunk.
-struct ChunkSums {
-  const float* partial;
-  u64 width;
-  int chunks;
-  float* sums[kSums];
-};
-
-__global__ void __launch_bounds__(kAddThreads) add_chunks(const __grid_constant__ ChunkSums op) {
-  __shared__ float room[kAddLanes][kAddColumns];
-  const int lane = static_cast<int>(threadIdx.x) / kAddColumns;
-  const int column = static_cast<int>(threadIdx.x) % kAddColumns;
-  const u64 i = static_cast<u64>(blockIdx.x) * kAddColumns + column;
-  const u64 distance = gridDim.y * op.width;
-  float sum = 0.0f;
-  if (i < op.width) {
-    const float* partial = op.partial + blockIdx.y * op.width + i;
-#pragma unroll 8
-    for (int chunk = lane; chunk < op.chunks; chunk += kAddLanes) sum += partial[chunk * distance];
-  }
-  room[lane][column] = sum;
-  __syncthreads();
-  if (lane != 0 || i >= op.width) return;
-  for (int other = 1; other < kAddLanes; ++other) sum += room[other][column];
-  op.sums[blockIdx.y][i] = sum;
-}
-
 // Block (columns, chunk): partial[chunk][column].
 template <class Stored>
 __global__ void __launch_bounds__(kSumThreads)
     sum_columns(const Stored* values, int rows, int rows_of_a_chunk, u64 width, float* partial) {
+  wait_for_kernels_before();
   const u64 i = static_cast<u64>(blockIdx.x) * kSumThreads + threadIdx.x;
   if (i >= width) return;
   const int begin = static_cast<int>(blockIdx.y) * rows_of_a_chunk;
@@ -294,12 +267,6 @@ Layer<Stored> layer_of(const CudaFrame& frame, const LayerOp& op, int rows_of_a_
           gradient};
 }
 
-cudaError_t launch_add_chunks(const CudaFrame& frame, int count, const ChunkSums& sums) {
-  return launch_kernel(frame.stream,
-                       dim3(blocks_for(sums.width, kAddColumns), static_cast<unsigned>(count)),
-                       kAddThreads, 0, add_chunks, sums);
-}
-
 }  // namespace
 
 u64 scratch_floats(const LayerBackwardOp& op) {
@@ -345,10 +312,11 @@ cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {
     });
   });
   if (code != cudaSuccess || !has_sums) return code;
-  return launch_add_chunks(frame, kSums,
+  return launch_add_chunks(frame.stream,
                            {frame.scratch,
                             static_cast<u64>(op.groups) * op.width,
                             chunks.count,
+                            kSums,
                             {frame.floats(op.gain_gradient), frame.floats(op.shift_gradient),
                              frame.floats(op.bias_gradient)}});
 }
@@ -363,8 +331,8 @@ cudaError_t launch_op(const CudaFrame& frame, const ColumnSumOp& op) {
                          chunks.rows_of_each, width, frame.scratch);
   });
   if (code != cudaSuccess) return code;
-  return launch_add_chunks(
-      frame, 1, {frame.scratch, width, chunks.count, {frame.floats(op.sums), nullptr, nullptr}});
+  return launch_add_chunks(frame.stream,
+                           {frame.scratch, width, chunks.count, 1, {frame.floats(op.sums)}});
 }
 
 }  // namespace millrace

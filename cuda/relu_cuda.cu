@@ -20,6 +20,7 @@ constexpr int kWarps = kBackwardThreads / kWarp;
 template <class Stored>
 __global__ void __launch_bounds__(kForwardThreads)
     relu_forward(Stored* values, const float* bias, u64 count, int width) {
+  wait_for_kernels_before();
   const u64 i = static_cast<u64>(blockIdx.x) * kForwardThreads + threadIdx.x;
   if (i >= count) return;
   const float x = to_float(values[i]) + bias[i % static_cast<u64>(width)];
@@ -45,6 +46,7 @@ __device__ float sum_of_column(float sum) {
 template <class Stored>
 __global__ void __launch_bounds__(kBackwardThreads)
     relu_backward(Stored* gradient, const Stored* output, int rows, int width, float* sums) {
+  wait_for_kernels_before();
   const int column =
       static_cast<int>(blockIdx.x) * kColumns + static_cast<int>(threadIdx.x) % kColumns;
   const bool is_there = column < width;

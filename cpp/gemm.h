@@ -1,4 +1,4 @@
-// Matrix products of the CPU backend, by OpenBLAS. The thread count is process-wide and configured
+// Matrix products of the CPU backend, by OpenBLAS, and what follows them. The thread count is process-wide and configured
 // once, before the first product: results depend on it, so it is recorded and never measured.
 #pragma once
 

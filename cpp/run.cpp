@@ -103,7 +103,7 @@ void Run::make_learner() {
   learner_stream_ = std::make_unique<Stream>(backend_);
   learner_ = std::make_unique<LearnerSac>(std::move(programs), mirror, plan_.seed, backend_,
                                           *learner_stream_, learner_place_.precision, graph,
-                                          selection_spec());
+                                          selection_spec(), trace_.get());
   policy_ = std::make_unique<DevicePolicy>(
       backend_, learner_->policy_shape(), plan_.num_envs, plan_.seed,
       repeats_noise ? Noise::kOfEachRow : Noise::kOfTheTick, graph, trace_.get());

@@ -24,10 +24,8 @@ constexpr int kWantedSumBlocks = 528, kWantedBlocks = 792;
 constexpr int kLeastRows = 4 * kLanes;  // of a block
 constexpr int kMostChunks = kLanes;     // whose sums every block adds up again
 constexpr int kSums = 2;
-constexpr int kPackBytes = 16;
-// Columns of a thread, where addresses allow it.
-template <class Stored>
-constexpr int kWidest = kPackBytes / static_cast<int>(sizeof(Stored));
+// Of a thread's columns, where addresses allow it; backward passes keep twice as much in registers.
+constexpr int kForwardBytes = 16, kBackwardBytes = 8;
 
 template <class Stored>
 struct Norm {
@@ -408,16 +406,16 @@ u64 partial_floats(const BatchNorm& norm) {
   return static_cast<u64>(kMostChunks) * kSums * norm.groups * norm.width;
 }
 
-// Calls launch with how many columns a thread takes: whole vectors, where no group's, row's or
+// Calls launch with how many columns a thread takes: kBytes of them, where no group's, row's or
 // matrix' beginning is in the way.
-template <class Stored, class Launch>
+template <int kBytes, class Stored, class Launch>
 cudaError_t with_vector(const Norm<Stored>& norm, const Launch& launch,
                         std::initializer_list<const void*> matrices) {
-  constexpr u64 kColumns = kWidest<Stored>;
+  constexpr u64 kColumns = kBytes / sizeof(Stored);
   const bool is_wide = static_cast<u64>(norm.width) % kColumns == 0 &&
                        norm.input_stride % kColumns == 0 && norm.input_distance % kColumns == 0 &&
-                       are_aligned({norm.input}, kPackBytes) && are_aligned(matrices, kPackBytes);
-  return is_wide ? launch(std::integral_constant<int, kWidest<Stored>>())
+                       are_aligned({norm.input}, kBytes) && are_aligned(matrices, kBytes);
+  return is_wide ? launch(std::integral_constant<int, kColumns>())
                  : launch(std::integral_constant<int, 1>());
 }
 
@@ -449,7 +447,7 @@ cudaError_t launch_op(const CudaFrame& frame, const BatchNormForwardOp& op) {
                            normalise_rows<Stored, kVector>, norm, frame.scratch, chunks.count,
                            blocks.rows_of_each, residual, output);
     };
-    return with_vector(norm, launch, {residual, output});
+    return with_vector<kForwardBytes>(norm, launch, {residual, output});
   });
 }
 
@@ -483,7 +481,7 @@ cudaError_t launch_op(const CudaFrame& frame, const BatchNormBackwardOp& op) {
                            finish_gradients<Stored, kVector>, norm, frame.scratch,
                            has_sums ? chunks.count : 0, blocks.rows_of_each, gradients);
     };
-    return with_vector(norm, launch, {gradient, gradients.input_gradient});
+    return with_vector<kBackwardBytes>(norm, launch, {gradient, gradients.input_gradient});
   });
 }
 

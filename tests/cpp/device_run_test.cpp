@@ -135,7 +135,7 @@ TEST_P(DeviceRun, ThePolicyActsWhereTheLearnerRuns) {
   }
 }
 
-TEST_P(DeviceRun, ATraceShowsTheActingPolicyOnItsStream) {
+TEST_P(DeviceRun, ATraceShowsPolicyAndLearnerOnTheirStreams) {
   const std::string path = testing::TempDir() + "device_run_test_trace.json";
   Training(comparable(cartpole_config({{"trace_path", path}}), "remote"), api()).advance(8);
   std::FILE* file = std::fopen(path.c_str(), "r");
@@ -148,6 +148,9 @@ TEST_P(DeviceRun, ATraceShowsTheActingPolicyOnItsStream) {
   for (const char* name : {span::kInference, span::kGpuPolicy}) {
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 8) << name;
   }
+  const auto updates = std::count(names.begin(), names.end(), span::kUpdateCritic);
+  EXPECT_GT(updates, 0);
+  EXPECT_EQ(std::count(names.begin(), names.end(), span::kGpuLearner), updates);
 }
 
 TEST_P(DeviceRun, KeepsTheUpdateStepOnTheHostWhereRowsAreReadThere) {

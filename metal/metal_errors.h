@@ -15,14 +15,14 @@ namespace millrace {
 
 // Codes of ours; those of MTLCommandBufferErrorDomain are smaller.
 enum MetalCode : int {
-  kMetalUnavailable = 101,   // no device, or one that is too old
-  kMetalCompile = 102,       // the kernels did not become pipelines
-  kMetalOutOfMemory = 103,   // a buffer that could not be had
-  kMetalRefused = 104,       // by Metal: it answered nil
-  kMetalWrongThread = 105,   // not the thread that submits
-  kMetalCapture = 106,       // what a replay object cannot hold
-  kMetalNotMemory = 107,     // an address that the table did not hand out
-  kMetalProgram = 108,       // an op that has no kernel here
+  kMetalUnavailable = 101,  // no device, or one that is too old
+  kMetalCompile = 102,      // the kernels did not become pipelines
+  kMetalOutOfMemory = 103,  // a buffer that could not be had
+  kMetalRefused = 104,      // by Metal: it answered nil
+  kMetalWrongThread = 105,  // not the thread that submits
+  kMetalCapture = 106,      // what a replay object cannot hold
+  kMetalNotMemory = 107,    // an address that the table did not hand out
+  kMetalProgram = 108,      // an op that has no kernel here
 };
 
 class MetalErrors {

@@ -57,7 +57,7 @@ MR_ON_EACH_BACKEND(GatherLayout);
 
 TEST_P(GatherLayout, WritesEveryColumnToItsPlaceAndNothingElse) {
   constexpr uint64_t kCapacity = 50, kCount = 37;
-  Backend backend(backend_api(GetParam()));
+  Backend backend(api_of(GetParam()));
   Transfer transfer(backend);
   Stream stream(backend);
   Event event(backend);

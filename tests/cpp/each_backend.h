@@ -1,5 +1,5 @@
 // For tests of the backend contract: they run on every backend that this machine has, so that the
-// same binary covers a device where there is one.
+// same binary covers a device where there is one, and on Metal's modules over their fake device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "fake_metal.h"
 
 namespace millrace {
 
@@ -16,7 +17,12 @@ inline std::vector<std::string> available_backends() {
   for (const BackendInfo& info : backends()) {
     if (info.available) names.push_back(info.name);
   }
+  if (has_fake_metal()) names.push_back(kFakeMetal);
   return names;
+}
+
+inline const BackendApi& api_of(const std::string& backend) {
+  return backend == kFakeMetal ? fake_metal() : backend_api(backend);
 }
 
 inline std::string backend_of_test(const testing::TestParamInfo<std::string>& info) {

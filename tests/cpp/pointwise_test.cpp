@@ -53,7 +53,7 @@ TEST_P(PointwiseTest, EveryBackendGivesTheBitsOfTheCpu) {
               *workspace.floats(a + i) = random_normal(source, 0);
               input[i] = random_normal(source, 1);
             }
-            Backend backend(backend_api(GetParam()));
+            Backend backend(api_of(GetParam()));
             Stream stream(backend);
             Transfer transfer(backend);
             Memory memory(backend, Memory::Kind::kDevice, input.size() * sizeof(float));
@@ -104,7 +104,7 @@ TEST_P(PointwiseTest, AProductReadsAnInputByValueAndThroughTheBlock) {
   for (u32 i = 0; i < 40 * 24; ++i) {
     *workspace.floats(b + i) = random_normal(random_source(2, kStreamEvent, i, 1), 0);
   }
-  Backend backend(backend_api(GetParam()));
+  Backend backend(api_of(GetParam()));
   Stream stream(backend);
   Transfer transfer(backend);
   Memory memory(backend, Memory::Kind::kDevice, input.size() * sizeof(float));

@@ -6,6 +6,15 @@
 
 #import <Foundation/Foundation.h>
 
+// Of Foundation; GNUstep's has it not.
+typedef struct {
+  NSInteger majorVersion, minorVersion, patchVersion;
+} NSOperatingSystemVersion;
+
+@interface NSProcessInfo (OperatingSystemVersion)
+- (NSOperatingSystemVersion)operatingSystemVersion;
+@end
+
 @protocol MTLBuffer, MTLCommandBuffer, MTLCommandEncoder, MTLCommandQueue;
 @protocol MTLComputeCommandEncoder, MTLComputePipelineState, MTLDevice, MTLFunction;
 @protocol MTLIndirectCommandBuffer, MTLIndirectComputeCommand, MTLLibrary, MTLResource;

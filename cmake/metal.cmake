@@ -76,7 +76,8 @@ function(add_fake_metal)
     "$<$<COMPILE_LANGUAGE:OBJCXX>:${fake_metal_options}>")
   set_target_properties(millrace_metal_fake PROPERTIES OBJCXX_STANDARD 17
     OBJCXX_STANDARD_REQUIRED ON OBJCXX_EXTENSIONS OFF OBJCXX_VISIBILITY_PRESET hidden)
-  target_link_libraries(millrace_metal_fake PRIVATE ${GNUSTEP_BASE} ${OBJC_RUNTIME}
-    ${BLOCKS_RUNTIME} Threads::Threads)
+  # GNUstep brings functions of blocks, too, which do not go with clang's: these must come first.
+  target_link_libraries(millrace_metal_fake PRIVATE ${BLOCKS_RUNTIME} ${GNUSTEP_BASE}
+    ${OBJC_RUNTIME} Threads::Threads)
   target_link_options(millrace_metal_fake PRIVATE -Wl,-z,defs)
 endfunction()

@@ -92,9 +92,9 @@ MR_FN float orientation_component(Quaternion frame, Quaternion q, int i) {
 MR_FN float squared_angle(Quaternion a, Quaternion b) {
   const Quaternion d = product(conjugate(a), b);
   const float sine_square = d.x * d.x + d.y * d.y + d.z * d.z;
-  const float half = sine_square < 0.25f ? mr_asin_reduced(mr_sqrt(sine_square), sine_square)
-                                         : mr_acos(mr_abs(d.w));
-  return 4.0f * half * half;
+  const float half_angle = sine_square < 0.25f ? mr_asin_reduced(mr_sqrt(sine_square), sine_square)
+                                               : mr_acos(mr_abs(d.w));
+  return 4.0f * half_angle * half_angle;
 }
 
 // ---- the reference of one environment ----

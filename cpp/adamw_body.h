@@ -4,7 +4,7 @@
 
 #include "elementary.h"
 
-#if !defined(__CUDACC__)
+#if !defined(__CUDACC__) && !defined(__METAL_VERSION__)
 #include <cmath>
 #endif
 
@@ -44,8 +44,8 @@ MR_FN float gradient_clip(float max_norm, float norm) {
 }
 
 // Returns the new parameter.
-MR_LOOP_FN float adamw_element(const AdamWStep& step, float gradient, float parameter, float* first,
-                               float* second) {
+MR_LOOP_FN float adamw_element(const AdamWStep& step, float gradient, float parameter,
+                               MR_THREAD float* first, MR_THREAD float* second) {
   const float g = gradient * step.gradient_scale;
   *first = step.beta1 * *first + (1.0f - step.beta1) * g;
   *second = step.beta2 * *second + (1.0f - step.beta2) * g * g;

@@ -26,16 +26,18 @@ MR_LOOP_FN float pointwise_element(float a, float b, float s) {
 
 // The first of many floats.
 struct FloatSource {
-  const float* known;            // counts where `in_block` is null
-  const float* const* in_block;  // where the address stands
+  MR_DEVICE const float* known;                      // counts where `in_block` is null
+  MR_DEVICE const float* MR_DEVICE const* in_block;  // where the address stands
   u64 offset;
 
-  MR_FN const float* get() const { return (in_block != nullptr ? *in_block : known) + offset; }
+  MR_FN MR_DEVICE const float* get() const {
+    return (in_block != nullptr ? *in_block : known) + offset;
+  }
 };
 
 struct FloatValue {
   float known;  // counts where `at` is null
-  const float* at;
+  MR_DEVICE const float* at;
 
   MR_FN float get() const { return at != nullptr ? *at : known; }
 };

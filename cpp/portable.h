@@ -38,8 +38,8 @@
 namespace millrace {
 
 #if defined(__METAL_VERSION__)
-typedef uint u32;
-typedef ulong u64;
+typedef unsigned int u32;
+typedef unsigned long u64;
 #else
 typedef unsigned int u32;
 typedef unsigned long long u64;

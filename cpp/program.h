@@ -23,6 +23,7 @@
 
 #include "action_density.h"
 #include "adamw_body.h"
+#include "arguments.h"
 #include "host_inputs.h"
 #include "philox.h"
 #include "pointwise_body.h"
@@ -30,27 +31,6 @@
 #include "workspace.h"
 
 namespace millrace {
-
-enum class LearningRate { kActor, kCritic, kAlpha };
-
-// What varies between two runs of a program. Plain data: a device gets a copy per launch.
-struct Arguments {
-  const float* rows;  // the gathered batch, or the observations to act on
-  u64 row_stride;     // floats
-  u64 seed;
-  u64 tick;  // random counter: the update index of a learner, the tick of a policy
-  float actor_learning_rate;
-  float critic_learning_rate;
-  float alpha_learning_rate;
-  float target_rate;          // tau
-  float reward_scale = 1.0f;  // rewards of the batch are multiplied by it
-
-  MR_FN float learning_rate(LearningRate rate) const {
-    return rate == LearningRate::kActor    ? actor_learning_rate
-           : rate == LearningRate::kCritic ? critic_learning_rate
-                                           : alpha_learning_rate;
-  }
-};
 
 // target[r][i] = (x - mean[i]) * scale[i], with x = rows[r][column + i] for the first source_rows
 // rows and x = sign[i] * rows[r - source_rows][column + source[i]], their mirror image, after them.

@@ -8,6 +8,7 @@
 
 #include "gather.h"
 #include "portable.h"
+#include "update_launch.h"
 
 namespace millrace {
 
@@ -32,6 +33,14 @@ struct CopyRowsArgs {
   MR_DEVICE const void* from;
   u64 to_pitch, from_pitch;  // pieces from row to row
   u64 row_pieces, rows;
+};
+
+// ---- update.metal ----
+
+MR_CONSTEXPR u32 kUpdateThreads = 128;  // of a threadgroup; one simdgroup per environment
+
+struct UpdateArgs {
+  UpdateLaunch launch;
 };
 
 }  // namespace millrace

@@ -24,6 +24,12 @@ void add_gather(MetalDispatches& to, const Gather& gather) {
   to.add(kernel, arguments, groups_for(gather.count, kGatherThreads / kSimdWidth), kGatherThreads);
 }
 
+void add_update(MetalDispatches& to, const UpdateLaunch& launch) {
+  to.add("update_environments", UpdateArgs{launch},
+         groups_for(static_cast<uint64_t>(launch.num_envs), kUpdateThreads / kSimdWidth),
+         kUpdateThreads);
+}
+
 void add_copy_rows(MetalDispatches& to, void* target, uint64_t target_pitch, const void* source,
                    uint64_t source_pitch, uint64_t row_bytes, uint64_t rows) {
   const uint64_t bits = bits_of(target) | bits_of(source) | target_pitch | source_pitch | row_bytes;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "metal_args.h"
-#include "update_launch.h"
 
 namespace millrace {
 

@@ -30,6 +30,44 @@ struct MetalFrame {
   }
 };
 
+// Each adds one op.
+void add_op(MetalDispatches& to, const MetalFrame& frame, const UnpackOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const GemmOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const LayerForwardOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const LayerBackwardOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const ColumnSumOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const SampleActionOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const ActionGradientOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const ProjectTargetOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const CriticLossOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const ActorLossOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const GradientNormOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const AdamWOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const TemperatureOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const StatisticsOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const BatchNormForwardOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const BatchNormBackwardOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const RunningStatisticsOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const RmsNormForwardOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const RmsNormBackwardOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const NormaliseRowsOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const ReluForwardOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const ReluBackwardOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarTargetOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarCriticLossOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarActorLossOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const PointwiseOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const RandomFillOp& op);
+void add_op(MetalDispatches& to, const MetalFrame& frame, const CopyInOp& op);
+inline void add_op(MetalDispatches&, const MetalFrame&, const HostFunctionOp&) {
+}  // see add_program
+
+// What the ops with partial results need of scratch; the others need nothing.
+template <class Other>
+uint64_t metal_scratch_floats(const Other&) {
+  return 0;
+}
+
 uint64_t metal_scratch_bytes(const Program& program);
 
 // Of all ops of the launch. Returns the number of the first record that has no kernel, a function

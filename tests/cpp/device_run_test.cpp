@@ -30,7 +30,7 @@ std::vector<std::string> device_names() {
 
 const BackendApi& device_named(const std::string& name) {
   if (name == fake_cuda().name) return fake_cuda();
-  return name == "remote" ? remote_backend() : api_of(name);
+  return name == "remote" ? remote_backend() : test_backend_api(name);
 }
 
 // It computes by the CPU's functions.

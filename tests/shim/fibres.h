@@ -12,6 +12,7 @@
 namespace metal_shim {
 
 constexpr uint32_t kSimdWidth = 32;
+constexpr size_t kMaxValueBytes = 16;  // that a lane exchanges
 
 // The order in which threads get their turns between two waits.
 enum class Turns { kForward, kBackward };

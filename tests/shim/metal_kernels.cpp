@@ -7,6 +7,7 @@
 //
 #include "copy.metal"
 #include "gather.metal"
+#include "update.metal"
 
 namespace metal_shim {
 namespace {
@@ -43,8 +44,9 @@ struct Entry<kFunction> {
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
-      MR_KERNEL(gather_rows),     MR_KERNEL(gather_rows_aligned), MR_KERNEL(gather_columns),
-      MR_KERNEL(copy_rows_by_16), MR_KERNEL(copy_rows_by_4),      MR_KERNEL(copy_rows_by_1),
+      MR_KERNEL(gather_rows),         MR_KERNEL(gather_rows_aligned), MR_KERNEL(gather_columns),
+      MR_KERNEL(copy_rows_by_16),     MR_KERNEL(copy_rows_by_4),      MR_KERNEL(copy_rows_by_1),
+      MR_KERNEL(update_environments),
   };
   return all;
 }

@@ -46,7 +46,9 @@ else()
   if(METAL_CLANG AND GNUSTEP_INCLUDES AND BLOCKS_INCLUDES AND OBJC_INCLUDES AND GNUSTEP_BASE AND
      BLOCKS_RUNTIME AND OBJC_RUNTIME)
     set(CMAKE_OBJCXX_COMPILER ${METAL_CLANG})
+    set(prologue "${CMAKE_PCH_PROLOGUE}")
     enable_language(OBJCXX)
+    set(CMAKE_PCH_PROLOGUE "${prologue}")  # clang's is not for the C++ compiler
     set(has_fake_metal TRUE)
     message(STATUS "Metal plug-in: not a Mac; its modules are built for the tests, with a fake device")
   else()

@@ -410,6 +410,7 @@ const BackendApi kApi = {
     0,
     1,
     precision_bit(Precision::kFp32),
+    1,
     open_device,
     close_device,
     last_error,

@@ -35,7 +35,8 @@ class FakeMetal {
   // MTLCommandBufferErrorDomain; its commands do not run.
   virtual void fail_command_buffer(uint64_t at, int code) = 0;
 
-  // From now on what is committed, run and completed is written down, with what a test notes.
+  // From now on what is committed ("commit gather_rows", with the kernels' names) and completed
+  // ("complete") is written down, with what a test notes.
   virtual void begin_journal() = 0;
   virtual void note(const std::string& text) = 0;
   virtual std::vector<std::string> take_journal() = 0;

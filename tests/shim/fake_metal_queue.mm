@@ -73,6 +73,18 @@ void run(DeviceState& device, const Pass& pass) {
   device.memory.close_all();
 }
 
+// The kernels of the passes, in order, those of an indirect command buffer as "replay".
+std::string text_of(const std::deque<Pass>& passes) {
+  std::string text;
+  for (const Pass& pass : passes) {
+    for (const Step& step : pass.steps) {
+      text += (text.empty() ? "" : ", ") +
+              (step.indirect != nil ? std::string("replay") : step.command.pipeline->kernel_->name);
+    }
+  }
+  return text;
+}
+
 NSError* error_of(int code, const std::string& text) {
   NSDictionary* info =
       [NSDictionary dictionaryWithObject:[NSString stringWithUTF8String:text.c_str()]
@@ -262,7 +274,7 @@ void check_dispatch(DeviceState& device, const Command& command, const std::set<
   [self declare:1];
   std::lock_guard<std::mutex> lock(queue.mutex);
   if (queue.open_encoders > 0) violation("commit while an encoder is open");
-  number_ = FakeMetalWorld::one().commit();
+  number_ = FakeMetalWorld::one().commit(text_of(*passes_));
   queue.committed.push_back([self retain]);
   queue.moved.notify_all();
 }

@@ -30,8 +30,8 @@ class FakeMetalWorld final : public FakeMetal {
   void make(const std::string& mistake) override;
 
   void violation(const std::string& text);
-  // The number of a command buffer that is committed now.
-  uint64_t commit();
+  // The number of a command buffer that is committed now; `what` it does is for the journal.
+  uint64_t commit(const std::string& what);
   // Waits until the oldest command buffer may run; 0, or the code that it ends with.
   int begin(uint64_t number);
   void complete(uint64_t number);

@@ -92,9 +92,9 @@ void FakeMetalWorld::violation(const std::string& text) {
   violations_.push_back(text);
 }
 
-uint64_t FakeMetalWorld::commit() {
+uint64_t FakeMetalWorld::commit(const std::string& what) {
   Lock lock(mutex_);
-  if (has_journal_) journal_.push_back("commit");
+  if (has_journal_) journal_.push_back("commit " + what);
   return committed_++;
 }
 

@@ -25,7 +25,8 @@ elseif(APPLE)
   target_compile_options(millrace_metal PRIVATE ${millrace_warnings})
   set_target_properties(millrace_metal PROPERTIES OBJCXX_STANDARD 17 OBJCXX_STANDARD_REQUIRED ON
     OBJCXX_EXTENSIONS OFF OBJCXX_VISIBILITY_PRESET hidden SUFFIX ".dylib")
-  target_link_libraries(millrace_metal PRIVATE "-framework Foundation" "-framework Metal")
+  target_link_libraries(millrace_metal PRIVATE "-framework Foundation" "-framework Metal"
+    "-framework CoreGraphics")  # without it a command-line program finds no default device
   list(APPEND plugins millrace_metal)
   message(STATUS "Metal plug-in: built")
 elseif(NOT MILLRACE_BUILD_TESTS)

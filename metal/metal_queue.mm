@@ -98,7 +98,7 @@ int MetalQueue::commit(std::shared_ptr<GpuTimes> times, uint64_t* number) {
     marks_.push_back(times);
     if (submission != nullptr) {
       submission->end_times.push_back(std::move(times));
-    } else if (!in_flight_.empty()) {
+    } else if (!in_flight_.empty() && !in_flight_.back()->is_done) {
       in_flight_.back()->end_times.push_back(std::move(times));
     } else {
       times->end = last_end_;

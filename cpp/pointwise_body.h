@@ -24,16 +24,16 @@ MR_LOOP_FN float pointwise_element(float a, float b, float s) {
                                               : mr_tanh(s * a);
 }
 
+#if !defined(__METAL_VERSION__)  // has its own, without a pointer to pointers: metal_args.h
 // The first of many floats.
 struct FloatSource {
-  MR_DEVICE const float* known;                      // counts where `in_block` is null
-  MR_DEVICE const float* MR_DEVICE const* in_block;  // where the address stands
+  const float* known;            // counts where `in_block` is null
+  const float* const* in_block;  // where the address stands
   u64 offset;
 
-  MR_FN MR_DEVICE const float* get() const {
-    return (in_block != nullptr ? *in_block : known) + offset;
-  }
+  MR_FN const float* get() const { return (in_block != nullptr ? *in_block : known) + offset; }
 };
+#endif
 
 struct FloatValue {
   float known;  // counts where `at` is null

@@ -27,6 +27,7 @@
 #include "host_inputs.h"
 #include "philox.h"
 #include "pointwise_body.h"
+#include "program_parts.h"
 #include "support.h"
 #include "workspace.h"
 
@@ -269,13 +270,6 @@ struct AdamWOp {
   Operand target;
 };
 
-// Rows that stand one behind the other in a vector of parameters.
-struct RowBlock {
-  uint64_t first;
-  int rows, width;
-  float length;  // that each of them gets; 0: they stay as they are
-};
-
 // Where finite is 1: the rows of every block are scaled to their length, then target += tau
 // (parameters - target). Parameters beside the blocks stay, and so do their targets.
 struct NormaliseRowsOp {
@@ -292,9 +286,6 @@ struct TemperatureOp {
   float target_entropy;
   Operand loss, alpha, gradient;  // scalars
 };
-
-// How a scalar of one update joins the totals of an interval.
-enum class Fold { kSum, kMax, kMin };
 
 // Where finite is 1: totals[i] folds scalars[i] and totals[count] += 1; else totals[count + 1]
 // += 1.

@@ -5,9 +5,23 @@
 //
 #include "metal_stdlib"
 //
+#include "action.metal"
+#include "batch.metal"
+#include "batch_norm.metal"
+#include "column_sum.metal"
 #include "copy.metal"
 #include "gather.metal"
+#include "gemm.metal"
+#include "layer.metal"
+#include "optimizer.metal"
+#include "pointwise.metal"
+#include "relu.metal"
+#include "rms_norm.metal"
+#include "row_norm.metal"
+#include "scalar.metal"
+#include "statistics.metal"
 #include "update.metal"
+#include "value.metal"
 
 namespace metal_shim {
 namespace {
@@ -17,7 +31,7 @@ namespace {
 template <auto kFunction>
 struct Entry;
 
-template <class Arguments, void (*kFunction)(const Arguments&, uint3, uint)>
+template <class Arguments, void (*kFunction)(const Arguments&, metal::uint3, uint)>
 struct Entry<kFunction> {
   static constexpr size_t kBytes = sizeof(Arguments);
   static constexpr bool kHasMemory = false;
@@ -26,7 +40,7 @@ struct Entry<kFunction> {
   }
 };
 
-template <class Arguments, void (*kFunction)(const Arguments&, uint3, uint, float*)>
+template <class Arguments, void (*kFunction)(const Arguments&, metal::uint3, uint, volatile float*)>
 struct Entry<kFunction> {
   static constexpr size_t kBytes = sizeof(Arguments);
   static constexpr bool kHasMemory = true;
@@ -44,9 +58,54 @@ struct Entry<kFunction> {
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
-      MR_KERNEL(gather_rows),         MR_KERNEL(gather_rows_aligned), MR_KERNEL(gather_columns),
-      MR_KERNEL(copy_rows_by_16),     MR_KERNEL(copy_rows_by_4),      MR_KERNEL(copy_rows_by_1),
+      MR_KERNEL(sample_actions),
+      MR_KERNEL(action_gradients),
+      MR_KERNEL(mean_of_parts),
+      MR_KERNEL(unpack_rows),
+      MR_KERNEL(batch_norm_sums),
+      MR_KERNEL(batch_norm_statistics),
+      MR_KERNEL(batch_norm_forward),
+      MR_KERNEL(batch_norm_gradient_sums),
+      MR_KERNEL(batch_norm_affine),
+      MR_KERNEL(batch_norm_backward),
+      MR_KERNEL(batch_norm_shared_backward),
+      MR_KERNEL(move_statistics),
+      MR_KERNEL(column_sum),
+      MR_KERNEL(add_chunks),
+      MR_KERNEL(copy_rows_by_16),
+      MR_KERNEL(copy_rows_by_4),
+      MR_KERNEL(copy_rows_by_1),
+      MR_KERNEL(gather_rows_aligned),
+      MR_KERNEL(gather_rows),
+      MR_KERNEL(gather_columns),
+      MR_KERNEL(multiply),
+      MR_KERNEL(add_pieces),
+      MR_KERNEL(layer_forward),
+      MR_KERNEL(layer_parameter_sums),
+      MR_KERNEL(layer_backward),
+      MR_KERNEL(sum_squares),
+      MR_KERNEL(finish_norm),
+      MR_KERNEL(begin_step),
+      MR_KERNEL(adamw),
+      MR_KERNEL(step_temperature),
+      MR_KERNEL(pointwise),
+      MR_KERNEL(random_fill),
+      MR_KERNEL(relu_forward),
+      MR_KERNEL(relu_backward),
+      MR_KERNEL(rms_forward),
+      MR_KERNEL(rms_backward),
+      MR_KERNEL(rms_gain_sums),
+      MR_KERNEL(scale_rows),
+      MR_KERNEL(scalar_targets),
+      MR_KERNEL(scalar_critic_loss),
+      MR_KERNEL(scalar_actor_loss),
+      MR_KERNEL(fold_scalars),
       MR_KERNEL(update_environments),
+      MR_KERNEL(project_targets),
+      MR_KERNEL(critic_losses),
+      MR_KERNEL(finish_critic_loss),
+      MR_KERNEL(actor_losses),
+      MR_KERNEL(finish_actor_loss),
   };
   return all;
 }

@@ -3,6 +3,8 @@
 // Freestanding.
 #pragma once
 
+#include "portable.h"
+
 namespace millrace {
 
 struct ActionDensity {
@@ -13,7 +15,7 @@ struct ActionDensity {
   bool is_exact;
 };
 
-constexpr ActionDensity kFastSacDensity = {-5.0f, 2.5f, 10.0f, false};
-constexpr ActionDensity kFlashSacDensity = {-10.0f, 6.0f, 3.402823466e38f, true};
+MR_CONSTEXPR ActionDensity kFastSacDensity = {-5.0f, 2.5f, 10.0f, false};
+MR_CONSTEXPR ActionDensity kFlashSacDensity = {-10.0f, 6.0f, 3.402823466e38f, true};
 
 }  // namespace millrace

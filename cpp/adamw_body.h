@@ -4,7 +4,7 @@
 
 #include "elementary.h"
 
-#if !defined(__CUDACC__)
+#if !defined(__CUDACC__) && !defined(__METAL_VERSION__)
 #include <cmath>
 #endif
 
@@ -24,6 +24,7 @@ struct AdamWStep {
   float target_rate;
 };
 
+#if !defined(__METAL_VERSION__)  // has no double: optimizer.metal
 // `count` steps with this one.
 MR_FN AdamWStep adamw_step(const AdamWConstants& constants, float learning_rate, u64 count) {
   const double t = (double)count;
@@ -37,6 +38,7 @@ MR_FN AdamWStep adamw_step(const AdamWConstants& constants, float learning_rate,
   step.target_rate = 0.0f;
   return step;
 }
+#endif
 
 // What the gradient is multiplied by; max_norm 0 means no clipping.
 MR_FN float gradient_clip(float max_norm, float norm) {
@@ -44,8 +46,8 @@ MR_FN float gradient_clip(float max_norm, float norm) {
 }
 
 // Returns the new parameter.
-MR_LOOP_FN float adamw_element(const AdamWStep& step, float gradient, float parameter, float* first,
-                               float* second) {
+MR_LOOP_FN float adamw_element(MR_THREAD const AdamWStep& step, float gradient, float parameter,
+                               MR_THREAD float* first, MR_THREAD float* second) {
   const float g = gradient * step.gradient_scale;
   *first = step.beta1 * *first + (1.0f - step.beta1) * g;
   *second = step.beta2 * *second + (1.0f - step.beta2) * g * g;

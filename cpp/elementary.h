@@ -91,9 +91,9 @@ MR_FN float mr_exp(float x) {
   p = (r * r) * p + r + 1.0f;
   // 2^n in two factors: n spans -150..128, more than one float exponent.
   const int power = (int)(mr_bits(shifted) - mr_bits(MR_ROUND_MAGIC));
-  const int half = power >> 1;
-  const float scale0 = mr_from_bits((u32)(half + 127) << 23);
-  const float scale1 = mr_from_bits((u32)(power - half + 127) << 23);
+  const int first = power >> 1;
+  const float scale0 = mr_from_bits((u32)(first + 127) << 23);
+  const float scale1 = mr_from_bits((u32)(power - first + 127) << 23);
   return p * scale0 * scale1;
 }
 

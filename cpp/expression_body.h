@@ -114,8 +114,9 @@ MR_FN float expression_result(int operation, float a, float b) {
   return 0.0f;
 }
 
-MR_FN float expression_load(const ExpressionInstruction& load, const TermConstants& constants,
-                            const StateView& state, int env, int round) {
+MR_FN float expression_load(MR_CONSTANT const ExpressionInstruction& load,
+                            MR_CONSTANT const TermConstants& constants,
+                            MR_CONSTANT const StateView& state, int env, int round) {
   const int i = load.offset + load.stride * round;
   if (load.operation == kExpressionLoadJointPosition) {
     return component(state.sim[kJointPosition], env, i) - constants.default_joint_position[i];
@@ -125,13 +126,14 @@ MR_FN float expression_load(const ExpressionInstruction& load, const TermConstan
                                 : component(state.episode[field - kSimFieldCount], env, i);
 }
 
-MR_FN float evaluate_expression(const ExpressionCode& code, ExpressionRange range,
-                                const TermConstants& constants, const StateView& state, int env) {
+MR_FN float evaluate_expression(MR_CONSTANT const ExpressionCode& code, ExpressionRange range,
+                                MR_CONSTANT const TermConstants& constants,
+                                MR_CONSTANT const StateView& state, int env) {
   float registers[kMaxExpressionRegisters] = {};
   int round = 0;
   const int end = range.first + range.count;
   for (int at = range.first; at < end; ++at) {
-    const ExpressionInstruction& step = code.instruction[at];
+    MR_CONSTANT const ExpressionInstruction& step = code.instruction[at];
     switch (step.operation) {
       case kExpressionConstant:
         registers[step.target] = step.value;

@@ -12,7 +12,7 @@ struct ColumnSegment {
   u32 from, to, count;
 };
 
-constexpr u32 kMaxColumnSegments = 8;
+MR_CONSTEXPR u32 kMaxColumnSegments = 8;
 
 // Segments in the order of `to`, without gaps. None: the row is copied whole.
 struct BatchColumns {
@@ -28,8 +28,8 @@ struct BatchColumns {
 
 // Rows are absolute indices; `ring` holds row r at r mod capacity_rows.
 struct Gather {
-  float* batch;       // count rows of columns.stride floats
-  const float* ring;  // capacity_rows rows of row_stride floats
+  MR_DEVICE float* batch;       // count rows of columns.stride floats
+  MR_DEVICE const float* ring;  // capacity_rows rows of row_stride floats
   u64 capacity_rows;
   u64 row_stride;  // floats
   u64 count;
@@ -41,7 +41,7 @@ struct Gather {
 };
 
 // The absolute row of sample i: uniform with replacement over [low, high).
-MR_FN u64 gather_row(const Gather& gather, u64 i) {
+MR_FN u64 gather_row(MR_THREAD const Gather& gather, u64 i) {
   const RandomSource source = random_source(gather.seed, kStreamSampler, 0u, gather.tick);
   return gather.low + random_index(source, (u32)i, (u32)(gather.high - gather.low));
 }

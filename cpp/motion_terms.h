@@ -22,12 +22,12 @@ struct Quaternion {
   float w, x, y, z;
 };
 
-MR_FN Vector3 vector_at(const float* v) {
+MR_FN Vector3 vector_at(MR_DEVICE const float* v) {
   const Vector3 result = {v[0], v[1], v[2]};
   return result;
 }
 
-MR_FN Quaternion quaternion_at(const float* q) {
+MR_FN Quaternion quaternion_at(MR_DEVICE const float* q) {
   const Quaternion result = {q[0], q[1], q[2], q[3]};
   return result;
 }
@@ -92,19 +92,20 @@ MR_FN float orientation_component(Quaternion frame, Quaternion q, int i) {
 MR_FN float squared_angle(Quaternion a, Quaternion b) {
   const Quaternion d = product(conjugate(a), b);
   const float sine_square = d.x * d.x + d.y * d.y + d.z * d.z;
-  const float half = sine_square < 0.25f ? mr_asin_reduced(mr_sqrt(sine_square), sine_square)
-                                         : mr_acos(mr_abs(d.w));
-  return 4.0f * half * half;
+  const float half_angle = sine_square < 0.25f ? mr_asin_reduced(mr_sqrt(sine_square), sine_square)
+                                               : mr_acos(mr_abs(d.w));
+  return 4.0f * half_angle * half_angle;
 }
 
 // ---- the reference of one environment ----
 
-MR_FN Vector3 reference_vector(const StateView& state, const float* array, int env, int body) {
+MR_FN Vector3 reference_vector(MR_CONSTANT const StateView& state, MR_DEVICE const float* array,
+                               int env, int body) {
   const int frame = counter_of(state.counter[kFrame], env);
   return vector_at(motion_body(state.motion, array, frame, body, 3));
 }
 
-MR_FN Quaternion reference_quaternion(const StateView& state, int env, int body) {
+MR_FN Quaternion reference_quaternion(MR_CONSTANT const StateView& state, int env, int body) {
   const int frame = counter_of(state.counter[kFrame], env);
   return quaternion_at(motion_body(state.motion, state.motion.body_quaternion, frame, body, 4));
 }
@@ -117,7 +118,7 @@ struct Alignment {
   Vector3 robot;       // anchor of the robot, at the reference's height
 };
 
-MR_FN Alignment align_reference(const StateView& state, int env, int anchor) {
+MR_FN Alignment align_reference(MR_CONSTANT const StateView& state, int env, int anchor) {
   const Quaternion q = product(body_quaternion(state.sim[kBodyQuaternion], env, anchor),
                                conjugate(reference_quaternion(state, env, anchor)));
   const float forward_x = rotation_element(q, 0, 0);
@@ -138,7 +139,7 @@ MR_FN Alignment align_reference(const StateView& state, int env, int anchor) {
   return align;
 }
 
-MR_FN Vector3 aligned_position(const Alignment& align, Vector3 position) {
+MR_FN Vector3 aligned_position(MR_THREAD const Alignment& align, Vector3 position) {
   const Vector3 v = difference(position, align.reference);
   const Vector3 result = {align.cosine * v.x - align.sine * v.y + align.robot.x,
                           align.sine * v.x + align.cosine * v.y + align.robot.y,
@@ -149,14 +150,14 @@ MR_FN Vector3 aligned_position(const Alignment& align, Vector3 position) {
 // ---- observations: component i ----
 
 // The reference's anchor, seen from the robot's.
-MR_FN float anchor_position(const StateView& state, int env, int anchor, int i) {
+MR_FN float anchor_position(MR_CONSTANT const StateView& state, int env, int anchor, int i) {
   const Vector3 offset =
       difference(reference_vector(state, state.motion.body_position, env, anchor),
                  body_vector(state.sim[kBodyPosition], env, anchor));
   return local_component(body_quaternion(state.sim[kBodyQuaternion], env, anchor), offset, i);
 }
 
-MR_FN float anchor_orientation(const StateView& state, int env, int anchor, int i) {
+MR_FN float anchor_orientation(MR_CONSTANT const StateView& state, int env, int anchor, int i) {
   return orientation_component(body_quaternion(state.sim[kBodyQuaternion], env, anchor),
                                reference_quaternion(state, env, anchor), i);
 }
@@ -185,20 +186,22 @@ MR_FN float closeness(float squared_deviation, DeviationParams p) {
   return mr_exp(-squared_deviation / (p.scale * p.scale));
 }
 
-MR_FN float motion_root_position(const StateView& state, int env, int anchor, DeviationParams p) {
+MR_FN float motion_root_position(MR_CONSTANT const StateView& state, int env, int anchor,
+                                 DeviationParams p) {
   const Vector3 error = difference(reference_vector(state, state.motion.body_position, env, anchor),
                                    body_vector(state.sim[kBodyPosition], env, anchor));
   return closeness(squared_length(error), p);
 }
 
-MR_FN float motion_root_orientation(const StateView& state, int env, int anchor,
+MR_FN float motion_root_orientation(MR_CONSTANT const StateView& state, int env, int anchor,
                                     DeviationParams p) {
   return closeness(squared_angle(reference_quaternion(state, env, anchor),
                                  body_quaternion(state.sim[kBodyQuaternion], env, anchor)),
                    p);
 }
 
-MR_FN float motion_body_positions(const StateView& state, int env, int anchor, DeviationParams p) {
+MR_FN float motion_body_positions(MR_CONSTANT const StateView& state, int env, int anchor,
+                                  DeviationParams p) {
   const Alignment align = align_reference(state, env, anchor);
   float sum = 0.0f;
   for (int body = 0; body < state.motion.bodies; ++body) {
@@ -209,7 +212,7 @@ MR_FN float motion_body_positions(const StateView& state, int env, int anchor, D
   return closeness(sum / (float)state.motion.bodies, p);
 }
 
-MR_FN float motion_body_orientations(const StateView& state, int env, int anchor,
+MR_FN float motion_body_orientations(MR_CONSTANT const StateView& state, int env, int anchor,
                                      DeviationParams p) {
   const Alignment align = align_reference(state, env, anchor);
   float sum = 0.0f;
@@ -221,8 +224,9 @@ MR_FN float motion_body_orientations(const StateView& state, int env, int anchor
 }
 
 // Linear or angular velocities of all bodies, in world axes.
-MR_FN float motion_body_velocities(const StateView& state, const float* reference, FieldView robot,
-                                   int env, DeviationParams p) {
+MR_FN float motion_body_velocities(MR_CONSTANT const StateView& state,
+                                   MR_DEVICE const float* reference, FieldView robot, int env,
+                                   DeviationParams p) {
   float sum = 0.0f;
   for (int body = 0; body < state.motion.bodies; ++body) {
     sum += squared_length(
@@ -232,9 +236,10 @@ MR_FN float motion_body_velocities(const StateView& state, const float* referenc
 }
 
 // Joint positions or velocities.
-MR_FN float motion_joint_values(const StateView& state, const float* reference, FieldView robot,
-                                int env, DeviationParams p) {
-  const float* wanted =
+MR_FN float motion_joint_values(MR_CONSTANT const StateView& state,
+                                MR_DEVICE const float* reference, FieldView robot, int env,
+                                DeviationParams p) {
+  MR_DEVICE const float* wanted =
       motion_joints(state.motion, reference, counter_of(state.counter[kFrame], env));
   float sum = 0.0f;
   for (int j = 0; j < state.motion.joints; ++j) {
@@ -244,7 +249,8 @@ MR_FN float motion_joint_values(const StateView& state, const float* reference, 
 }
 
 // Squared violation of the joint limits.
-MR_FN float joint_limit(FieldView joint_position, int env, const float* lower, const float* upper) {
+MR_FN float joint_limit(FieldView joint_position, int env, MR_CONSTANT const float* lower,
+                        MR_CONSTANT const float* upper) {
   float sum = 0.0f;
   for (int j = 0; j < joint_position.dim; ++j) {
     const float q = component(joint_position, env, j);
@@ -258,8 +264,8 @@ struct UndesiredContactParams {
 };
 
 // How many tracked bodies that are neither hand nor foot are near the ground.
-MR_FN float undesired_contacts(FieldView body_position, int env, const int* is_end_effector,
-                               UndesiredContactParams p) {
+MR_FN float undesired_contacts(FieldView body_position, int env,
+                               MR_CONSTANT const int* is_end_effector, UndesiredContactParams p) {
   float count = 0.0f;
   for (int body = 0; 3 * body < body_position.dim; ++body) {
     const bool is_low = component(body_position, env, 3 * body + 2) < p.height;
@@ -274,13 +280,15 @@ struct DistanceParams {
   float limit;
 };
 
-MR_FN bool anchor_height_lost(const StateView& state, int env, int anchor, DistanceParams p) {
+MR_FN bool anchor_height_lost(MR_CONSTANT const StateView& state, int env, int anchor,
+                              DistanceParams p) {
   const float wanted = reference_vector(state, state.motion.body_position, env, anchor).z;
   return mr_abs(wanted - component(state.sim[kBodyPosition], env, 3 * anchor + 2)) > p.limit;
 }
 
 // Compares how much of gravity is along the anchor's own vertical.
-MR_FN bool anchor_tilt_lost(const StateView& state, int env, int anchor, DistanceParams p) {
+MR_FN bool anchor_tilt_lost(MR_CONSTANT const StateView& state, int env, int anchor,
+                            DistanceParams p) {
   const float wanted = rotation_element(reference_quaternion(state, env, anchor), 2, 2);
   const float actual =
       rotation_element(body_quaternion(state.sim[kBodyQuaternion], env, anchor), 2, 2);
@@ -288,8 +296,8 @@ MR_FN bool anchor_tilt_lost(const StateView& state, int env, int anchor, Distanc
 }
 
 // The aligned reference keeps its own height, so no alignment is needed.
-MR_FN bool end_effector_height_lost(const StateView& state, int env, const int* is_end_effector,
-                                    DistanceParams p) {
+MR_FN bool end_effector_height_lost(MR_CONSTANT const StateView& state, int env,
+                                    MR_CONSTANT const int* is_end_effector, DistanceParams p) {
   for (int body = 0; body < state.motion.bodies; ++body) {
     const float wanted = reference_vector(state, state.motion.body_position, env, body).z;
     const float actual = component(state.sim[kBodyPosition], env, 3 * body + 2);
@@ -301,7 +309,7 @@ MR_FN bool end_effector_height_lost(const StateView& state, int env, const int* 
 }
 
 // There is no reference for the next tick.
-MR_FN bool clip_ended(const StateView& state, int env) {
+MR_FN bool clip_ended(MR_CONSTANT const StateView& state, int env) {
   const int frame = counter_of(state.counter[kFrame], env);
   return frame + 1 >= state.motion.clip_end[frame];
 }

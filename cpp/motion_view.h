@@ -10,25 +10,28 @@
 namespace millrace {
 
 struct MotionView {
-  const float* joint_position;         // frames x joints, rad
-  const float* joint_velocity;         // frames x joints, rad/s
-  const float* body_position;          // frames x bodies x 3, m
-  const float* body_quaternion;        // frames x bodies x 4
-  const float* body_linear_velocity;   // frames x bodies x 3, m/s, of the body frame's origin
-  const float* body_angular_velocity;  // frames x bodies x 3, rad/s
-  const int* clip_end;                 // frames: the frame behind the last one of its clip
-  int frames;                          // 0: the task follows no motion
+  MR_DEVICE const float* joint_position;   // frames x joints, rad
+  MR_DEVICE const float* joint_velocity;   // frames x joints, rad/s
+  MR_DEVICE const float* body_position;    // frames x bodies x 3, m
+  MR_DEVICE const float* body_quaternion;  // frames x bodies x 4
+  MR_DEVICE const float*
+      body_linear_velocity;  // frames x bodies x 3, m/s, of the body frame's origin
+  MR_DEVICE const float* body_angular_velocity;  // frames x bodies x 3, rad/s
+  MR_DEVICE const int* clip_end;  // frames: the frame behind the last one of its clip
+  int frames;                     // 0: the task follows no motion
   int joints;
   int bodies;
 };
 
 // The `dim` floats of body `body` in a per-body array at `frame`.
-MR_FN const float* motion_body(const MotionView& motion, const float* array, int frame, int body,
-                               int dim) {
+MR_FN MR_DEVICE const float* motion_body(MR_CONSTANT const MotionView& motion,
+                                         MR_DEVICE const float* array, int frame, int body,
+                                         int dim) {
   return array + ((u64)frame * (u64)motion.bodies + (u64)body) * (u64)dim;
 }
 
-MR_FN const float* motion_joints(const MotionView& motion, const float* array, int frame) {
+MR_FN MR_DEVICE const float* motion_joints(MR_CONSTANT const MotionView& motion,
+                                           MR_DEVICE const float* array, int frame) {
   return array + (u64)frame * (u64)motion.joints;
 }
 

@@ -24,6 +24,7 @@ MR_LOOP_FN float pointwise_element(float a, float b, float s) {
                                               : mr_tanh(s * a);
 }
 
+#if !defined(__METAL_VERSION__)  // has its own, without a pointer to pointers: metal_args.h
 // The first of many floats.
 struct FloatSource {
   const float* known;            // counts where `in_block` is null
@@ -32,10 +33,11 @@ struct FloatSource {
 
   MR_FN const float* get() const { return (in_block != nullptr ? *in_block : known) + offset; }
 };
+#endif
 
 struct FloatValue {
   float known;  // counts where `at` is null
-  const float* at;
+  MR_DEVICE const float* at;
 
   MR_FN float get() const { return at != nullptr ? *at : known; }
 };

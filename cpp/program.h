@@ -23,34 +23,15 @@
 
 #include "action_density.h"
 #include "adamw_body.h"
+#include "arguments.h"
 #include "host_inputs.h"
 #include "philox.h"
 #include "pointwise_body.h"
+#include "program_parts.h"
 #include "support.h"
 #include "workspace.h"
 
 namespace millrace {
-
-enum class LearningRate { kActor, kCritic, kAlpha };
-
-// What varies between two runs of a program. Plain data: a device gets a copy per launch.
-struct Arguments {
-  const float* rows;  // the gathered batch, or the observations to act on
-  u64 row_stride;     // floats
-  u64 seed;
-  u64 tick;  // random counter: the update index of a learner, the tick of a policy
-  float actor_learning_rate;
-  float critic_learning_rate;
-  float alpha_learning_rate;
-  float target_rate;          // tau
-  float reward_scale = 1.0f;  // rewards of the batch are multiplied by it
-
-  MR_FN float learning_rate(LearningRate rate) const {
-    return rate == LearningRate::kActor    ? actor_learning_rate
-           : rate == LearningRate::kCritic ? critic_learning_rate
-                                           : alpha_learning_rate;
-  }
-};
 
 // target[r][i] = (x - mean[i]) * scale[i], with x = rows[r][column + i] for the first source_rows
 // rows and x = sign[i] * rows[r - source_rows][column + source[i]], their mirror image, after them.
@@ -286,13 +267,6 @@ struct AdamWOp {
   Operand target;
 };
 
-// Rows that stand one behind the other in a vector of parameters.
-struct RowBlock {
-  uint64_t first;
-  int rows, width;
-  float length;  // that each of them gets; 0: they stay as they are
-};
-
 // Where finite is 1: the rows of every block are scaled to their length, then target += tau
 // (parameters - target). Parameters beside the blocks stay, and so do their targets.
 struct NormaliseRowsOp {
@@ -309,9 +283,6 @@ struct TemperatureOp {
   float target_entropy;
   Operand loss, alpha, gradient;  // scalars
 };
-
-// How a scalar of one update joins the totals of an interval.
-enum class Fold { kSum, kMax, kMin };
 
 // Where finite is 1: totals[i] folds scalars[i] and totals[count] += 1; else totals[count + 1]
 // += 1.

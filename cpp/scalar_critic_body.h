@@ -7,7 +7,8 @@
 namespace millrace {
 
 // The group whose value is least; the first of equal ones. What is not a number is least.
-MR_FN int least_group(const float* values, const float* bias, int groups, int stride) {
+MR_FN int least_group(MR_DEVICE const float* values, MR_DEVICE const float* bias, int groups,
+                      int stride) {
   int least = 0;
   float smallest = values[0] + bias[0];
   for (int g = 1; g < groups; ++g) {

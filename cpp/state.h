@@ -65,14 +65,14 @@ enum CounterField {
 };
 
 struct FieldView {
-  float* data;           // null when the task does not use the field
-  int dim;               // components
-  int component_stride;  // floats
-  int env_stride;        // floats
+  MR_DEVICE float* data;  // null when the task does not use the field
+  int dim;                // components
+  int component_stride;   // floats
+  int env_stride;         // floats
 };
 
 struct CounterView {
-  int* data;
+  MR_DEVICE int* data;
   int env_stride;
 };
 
@@ -84,11 +84,11 @@ struct StateView {
   MotionView motion;  // read only
 };
 
-MR_FN float& component(FieldView view, int env, int i) {
+MR_FN MR_DEVICE float& component(FieldView view, int env, int i) {
   return view.data[(u64)env * (u64)view.env_stride + (u64)i * (u64)view.component_stride];
 }
 
-MR_FN int& counter_of(CounterView view, int env) {
+MR_FN MR_DEVICE int& counter_of(CounterView view, int env) {
   return view.data[(u64)env * (u64)view.env_stride];
 }
 

@@ -30,12 +30,12 @@ MR_LOOP_FN Squashed squash(float x) {
   return squashed;
 }
 
-MR_LOOP_FN float clamp_mean(const ActionDensity& density, float mean) {
+MR_LOOP_FN float clamp_mean(MR_THREAD const ActionDensity& density, float mean) {
   mean = mean > density.mean_limit ? density.mean_limit : mean;
   return mean < -density.mean_limit ? -density.mean_limit : mean;
 }
 
-MR_LOOP_FN float log_deviation_of(const ActionDensity& density, float raw) {
+MR_LOOP_FN float log_deviation_of(MR_THREAD const ActionDensity& density, float raw) {
   return density.low + density.half_range * (squash(raw).value + 1.0f);
 }
 
@@ -45,8 +45,8 @@ struct SampledAction {
 
 // kIsExact is density.is_exact, as a constant: loops over this then vectorise.
 template <bool kIsExact>
-MR_LOOP_FN SampledAction sample_action(const ActionDensity& density, float mean, float raw,
-                                       float noise) {
+MR_LOOP_FN SampledAction sample_action(MR_THREAD const ActionDensity& density, float mean,
+                                       float raw, float noise) {
   const float log_deviation = log_deviation_of(density, raw);
   const float before = clamp_mean(density, mean) + mr_exp(log_deviation) * noise;
   const Squashed squashed = squash(before);
@@ -67,7 +67,7 @@ struct HeadGradient {
 
 // alpha_share = alpha / rows.
 template <bool kIsExact>
-MR_LOOP_FN HeadGradient head_gradient(const ActionDensity& density, float mean, float raw,
+MR_LOOP_FN HeadGradient head_gradient(MR_THREAD const ActionDensity& density, float mean, float raw,
                                       float noise, float action_gradient, float alpha_share) {
   const Squashed squashed_raw = squash(raw);
   const float deviation = mr_exp(density.low + density.half_range * (squashed_raw.value + 1.0f));
@@ -91,8 +91,9 @@ MR_LOOP_FN HeadGradient head_gradient(const ActionDensity& density, float mean, 
 
 // heads: mean (actions) | raw (actions), before `bias`. Returns the row's log pi, to all lanes.
 template <bool kIsExact, class Stored, class Team>
-MR_FN float sample_action_row(const Team& team, const ActionDensity& how, const float* heads,
-                              const float* bias, const float* noise, Stored* action, int actions) {
+MR_FN float sample_action_row(MR_THREAD const Team& team, MR_THREAD const ActionDensity& how,
+                              MR_DEVICE const float* heads, MR_DEVICE const float* bias,
+                              MR_DEVICE const float* noise, MR_DEVICE Stored* action, int actions) {
   float density = 0.0f;
   for (int i = team.lane(); i < actions; i += team.size()) {
     const SampledAction sampled = sample_action<kIsExact>(
@@ -104,8 +105,8 @@ MR_FN float sample_action_row(const Team& team, const ActionDensity& how, const 
 }
 
 template <class Team>
-MR_FN void draw_noise_row(const Team& team, RandomSource source, u32 first_normal, float* noise,
-                          int actions) {
+MR_FN void draw_noise_row(MR_THREAD const Team& team, RandomSource source, u32 first_normal,
+                          MR_DEVICE float* noise, int actions) {
   for (int i = team.lane(); i < actions; i += team.size()) {
     noise[i] = random_normal(source, first_normal + (u32)i);
   }
@@ -113,9 +114,11 @@ MR_FN void draw_noise_row(const Team& team, RandomSource source, u32 first_norma
 
 // Returns the sum of the row's deviations, to all lanes.
 template <bool kIsExact, class Stored, class Team>
-MR_FN float action_gradient_row(const Team& team, const ActionDensity& density, const float* heads,
-                                const float* bias, const float* noise, const float* action_gradient,
-                                float alpha_share, Stored* heads_gradient, int actions) {
+MR_FN float action_gradient_row(MR_THREAD const Team& team, MR_THREAD const ActionDensity& density,
+                                MR_DEVICE const float* heads, MR_DEVICE const float* bias,
+                                MR_DEVICE const float* noise,
+                                MR_DEVICE const float* action_gradient, float alpha_share,
+                                MR_DEVICE Stored* heads_gradient, int actions) {
   float deviations = 0.0f;
   for (int i = team.lane(); i < actions; i += team.size()) {
     const HeadGradient gradient =

@@ -22,7 +22,7 @@ struct SoloTeam {
   MR_FN float maximum(float value) const { return value; }
   MR_FN float sum(float value) const { return value; }
   // Adds to memory that the lanes share; any lane, any time.
-  MR_FN void add(u32* to, u32 value) const { *to += value; }
+  MR_FN void add(MR_THREAD u32* to, u32 value) const { *to += value; }
 };
 
 }  // namespace millrace

@@ -45,8 +45,8 @@ MR_FN float pole_direction(FieldView body_quaternion, int env, int i) {
   return i == 0 ? 1.0f - 2.0f * (x * x + y * y) : 2.0f * (x * z + w * y);
 }
 
-MR_FN float observation_term(int term, const TermConstants& constants, const StateView& state,
-                             int env, int i) {
+MR_FN float observation_term(int term, MR_CONSTANT const TermConstants& constants,
+                             MR_CONSTANT const StateView& state, int env, int i) {
   switch (term) {
     case kObserveGyro:
       return component(state.sim[kGyro], env, i);
@@ -150,8 +150,9 @@ MR_FN float penalty_action_rate(FieldView action, FieldView last_action, int env
   return sum;
 }
 
-MR_FN float weighted_pose(FieldView joint_position, int env, const float* default_position,
-                          const float* weight) {
+MR_FN float weighted_pose(FieldView joint_position, int env,
+                          MR_CONSTANT const float* default_position,
+                          MR_CONSTANT const float* weight) {
   float sum = 0.0f;
   for (int i = 0; i < joint_position.dim; ++i) {
     sum += weight[i] * squared(component(joint_position, env, i) - default_position[i]);
@@ -295,10 +296,11 @@ MR_FN float upright(FieldView body_quaternion, int env) {
   return 0.5f * (1.0f + pole_direction(body_quaternion, env, 0));
 }
 
-MR_FN float motion_reward_term(int term, const TermParams& params, const TermConstants& constants,
-                               const StateView& state, int env) {
-  const MotionView& motion = state.motion;
-  const FieldView* sim = state.sim;
+MR_FN float motion_reward_term(int term, MR_CONSTANT const TermParams& params,
+                               MR_CONSTANT const TermConstants& constants,
+                               MR_CONSTANT const StateView& state, int env) {
+  MR_CONSTANT const MotionView& motion = state.motion;
+  MR_CONSTANT const FieldView* sim = state.sim;
   const int anchor = constants.anchor_body;
   const DeviationParams p = {params.value[0]};
   switch (term) {
@@ -324,11 +326,12 @@ MR_FN float motion_reward_term(int term, const TermParams& params, const TermCon
   return 0.0f;
 }
 
-MR_FN float reward_term(int term, const TermParams& params, const TermConstants& constants,
-                        const StateView& state, int env) {
-  const FieldView* sim = state.sim;
-  const FieldView* episode = state.episode;
-  const float* p = params.value;
+MR_FN float reward_term(int term, MR_CONSTANT const TermParams& params,
+                        MR_CONSTANT const TermConstants& constants,
+                        MR_CONSTANT const StateView& state, int env) {
+  MR_CONSTANT const FieldView* sim = state.sim;
+  MR_CONSTANT const FieldView* episode = state.episode;
+  MR_CONSTANT const float* p = params.value;
   switch (term) {
     case kRewardTrackingLinVel:
       return tracking_lin_vel(episode[kCommand], sim[kLocalLinearVelocity], env, {p[0]});
@@ -416,8 +419,9 @@ MR_FN bool low_root(FieldView root_position, int env, LowRootParams p) {
   return component(root_position, env, 2) < p.height;
 }
 
-MR_FN bool termination_term(int term, const TermParams& params, const TermConstants& constants,
-                            const StateView& state, int env, int max_steps) {
+MR_FN bool termination_term(int term, MR_CONSTANT const TermParams& params,
+                            MR_CONSTANT const TermConstants& constants,
+                            MR_CONSTANT const StateView& state, int env, int max_steps) {
   switch (term) {
     case kTerminateTilt:
       return tilted(state.sim[kProjectedGravity], env, {params.value[0]});

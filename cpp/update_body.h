@@ -117,7 +117,7 @@ struct RowOffsets {
   int next_observation, action, reward, done, truncated, critic, next_critic;
 };
 
-MR_FN RowOffsets row_offsets(const UpdateParams& p) {
+MR_FN RowOffsets row_offsets(MR_CONSTANT const UpdateParams& p) {
   RowOffsets at;
   at.next_observation = p.observation.dim;
   at.action = 2 * p.observation.dim;
@@ -149,7 +149,8 @@ MR_FN float heading_error(FieldView root_quaternion, int env, float target) {
   return sine < 0.0f ? -angle : angle;
 }
 
-MR_FN void steer_to_heading(const CommandParams& p, const StateView& state, int env) {
+MR_FN void steer_to_heading(MR_CONSTANT const CommandParams& p, MR_CONSTANT const StateView& state,
+                            int env) {
   const FieldView command = state.episode[kCommand];
   const float error = heading_error(state.sim[kRootQuaternion], env, component(command, env, 3));
   const float rate =
@@ -157,8 +158,9 @@ MR_FN void steer_to_heading(const CommandParams& p, const StateView& state, int 
   component(command, env, 2) = component(command, env, 4) > 0.5f ? 0.0f : rate;
 }
 
-MR_FN void draw_command(const CommandParams& p, const UpdateArguments& arguments,
-                        const StateView& state, int env) {
+MR_FN void draw_command(MR_CONSTANT const CommandParams& p,
+                        MR_CONSTANT const UpdateArguments& arguments,
+                        MR_CONSTANT const StateView& state, int env) {
   const RandomSource source =
       random_source(arguments.seed, kStreamCommand, (u32)env, arguments.tick);
   const FieldView command = state.episode[kCommand];
@@ -181,7 +183,7 @@ MR_FN void draw_command(const CommandParams& p, const UpdateArguments& arguments
   counter_of(state.counter[kCommandTimer], env) = p.resample_ticks;
 }
 
-MR_FN float command_error(const StateView& state, int env) {
+MR_FN float command_error(MR_CONSTANT const StateView& state, int env) {
   const FieldView velocity = state.sim[kLocalLinearVelocity];
   const FieldView command = state.episode[kCommand];
   return mr_sqrt(squared(component(command, env, 0) - component(velocity, env, 0)) +
@@ -190,17 +192,18 @@ MR_FN float command_error(const StateView& state, int env) {
 
 // ---- interval events ----
 
-MR_FN void restart_push_timer(const PushParams& p, RandomSource source, const StateView& state,
-                              int env) {
+MR_FN void restart_push_timer(MR_CONSTANT const PushParams& p, RandomSource source,
+                              MR_CONSTANT const StateView& state, int env) {
   const u32 span = (u32)(p.interval_ticks_high - p.interval_ticks_low + 1);
   counter_of(state.counter[kPushTimer], env) =
       p.interval_ticks_low + (int)random_index(source, 2, span);
 }
 
 // Leaves a world-frame velocity change, to be applied before the next physics step.
-MR_FN void push_when_due(const PushParams& p, const UpdateArguments& arguments,
-                         const StateView& state, int env) {
-  int& timer = counter_of(state.counter[kPushTimer], env);
+MR_FN void push_when_due(MR_CONSTANT const PushParams& p,
+                         MR_CONSTANT const UpdateArguments& arguments,
+                         MR_CONSTANT const StateView& state, int env) {
+  MR_DEVICE int& timer = counter_of(state.counter[kPushTimer], env);
   timer -= 1;
   if (timer > 0) {
     return;
@@ -214,7 +217,7 @@ MR_FN void push_when_due(const PushParams& p, const UpdateArguments& arguments,
   restart_push_timer(p, source, state, env);
 }
 
-MR_FN void clear_push(const StateView& state, int env) {
+MR_FN void clear_push(MR_CONSTANT const StateView& state, int env) {
   const FieldView push = state.episode[kPushVelocity];
   for (int i = 0; i < push.dim; ++i) {
     component(push, env, i) = 0.0f;
@@ -225,7 +228,7 @@ MR_FN void clear_push(const StateView& state, int env) {
 
 // The first component of a slot that is this lane's, so that lanes go on across slots.
 template <class Team>
-MR_FN int first_of(const Team& team, int offset) {
+MR_FN int first_of(MR_THREAD const Team& team, int offset) {
   const int ahead = (team.lane() - offset) % team.size();
   return ahead < 0 ? ahead + team.size() : ahead;
 }
@@ -233,9 +236,10 @@ MR_FN int first_of(const Team& team, int offset) {
 // Writes a whole vector to `out`. Component i takes draw first_draw + i of the noise stream, so
 // which components are noisy never moves the others' noise. first_draw is a multiple of 4.
 template <class Team>
-MR_FN void observe(const Team& team, const ObservationLayout& layout,
-                   const TermConstants& constants, const StateView& state,
-                   const UpdateArguments& arguments, int env, u32 first_draw, FieldView out) {
+MR_FN void observe(MR_THREAD const Team& team, MR_CONSTANT const ObservationLayout& layout,
+                   MR_CONSTANT const TermConstants& constants, MR_CONSTANT const StateView& state,
+                   MR_CONSTANT const UpdateArguments& arguments, int env, u32 first_draw,
+                   FieldView out) {
   const RandomSource source =
       random_source(arguments.seed, kStreamObservationNoise, (u32)env, arguments.tick);
   Philox4 block = {{0, 0, 0, 0}};
@@ -258,7 +262,7 @@ MR_FN void observe(const Team& team, const ObservationLayout& layout,
 }
 
 // A view on `dim` floats at `data`, for one environment whatever its index.
-MR_FN FieldView single_row(float* data, int dim) {
+MR_FN FieldView single_row(MR_DEVICE float* data, int dim) {
   FieldView view;
   view.data = data;
   view.dim = dim;
@@ -268,7 +272,7 @@ MR_FN FieldView single_row(float* data, int dim) {
 }
 
 template <class Team>
-MR_FN void copy_row(const Team& team, FieldView from, FieldView to, int env) {
+MR_FN void copy_row(MR_THREAD const Team& team, FieldView from, FieldView to, int env) {
   for (int i = team.lane(); i < from.dim; i += team.size()) {
     component(to, env, i) = component(from, env, i);
   }
@@ -276,7 +280,7 @@ MR_FN void copy_row(const Team& team, FieldView from, FieldView to, int env) {
 
 // The first non-finite component, or -1.
 template <class Team>
-MR_FN int first_non_finite(const Team& team, FieldView values, int env) {
+MR_FN int first_non_finite(MR_THREAD const Team& team, FieldView values, int env) {
   int first = values.dim;
   for (int i = team.lane(); i < values.dim && first == values.dim; i += team.size()) {
     if (!mr_isfinite(component(values, env, i))) {
@@ -289,23 +293,25 @@ MR_FN int first_non_finite(const Team& team, FieldView values, int env) {
 
 // ---- stages ----
 
-MR_FN void advance_episode(const UpdateParams& p, const StateView& state, int env) {
+MR_FN void advance_episode(MR_CONSTANT const UpdateParams& p, MR_CONSTANT const StateView& state,
+                           int env) {
   counter_of(state.counter[kStep], env) += 1;
   counter_of(state.counter[kTicksLived], env) += 1;
   clear_push(state, env);  // the physics step took it
   if (p.gait.enabled) {
     for (int foot = 0; foot < 2; ++foot) {
-      float& phase = component(state.episode[kGaitPhase], env, foot);
+      MR_DEVICE float& phase = component(state.episode[kGaitPhase], env, foot);
       phase += p.gait.phase_step;
       phase = phase >= 6.28318530717958f ? phase - 6.28318530717958f : phase;
     }
   }
 }
 
-MR_FN EpisodeEnd check_terminations(const UpdateParams& p, const StateView& state, int env) {
+MR_FN EpisodeEnd check_terminations(MR_CONSTANT const UpdateParams& p,
+                                    MR_CONSTANT const StateView& state, int env) {
   EpisodeEnd end = {0, 0, 0};
   for (int k = 0; k < p.termination_count; ++k) {
-    const TerminationSlot& slot = p.termination[k];
+    MR_CONSTANT const TerminationSlot& slot = p.termination[k];
     if (!termination_term(slot.term, slot.params, p.constants, state, env, p.max_steps)) {
       continue;
     }
@@ -320,8 +326,8 @@ MR_FN EpisodeEnd check_terminations(const UpdateParams& p, const StateView& stat
   return end;
 }
 
-MR_FN float reward_value(const UpdateParams& p, const RewardSlot& slot, const StateView& state,
-                         int env) {
+MR_FN float reward_value(MR_CONSTANT const UpdateParams& p, MR_CONSTANT const RewardSlot& slot,
+                         MR_CONSTANT const StateView& state, int env) {
   return slot.expression.count > 0
              ? evaluate_expression(p.expressions, slot.expression, p.constants, state, env)
              : reward_term(slot.term, slot.params, p.constants, state, env);
@@ -330,10 +336,11 @@ MR_FN float reward_value(const UpdateParams& p, const RewardSlot& slot, const St
 // Each lane computes whole terms; all of them add up. Returns the tick's reward; `bad_slot` is the
 // first non-finite term, or -1.
 template <class Team>
-MR_FN float sum_rewards(const Team& team, const UpdateParams& p, const UpdateArguments& arguments,
-                        const StateView& state, int env, int& bad_slot) {
+MR_FN float sum_rewards(MR_THREAD const Team& team, MR_CONSTANT const UpdateParams& p,
+                        MR_CONSTANT const UpdateArguments& arguments,
+                        MR_CONSTANT const StateView& state, int env, MR_THREAD int& bad_slot) {
   for (int k = team.lane(); k < p.reward_count; k += team.size()) {
-    const RewardSlot& slot = p.reward[k];
+    MR_CONSTANT const RewardSlot& slot = p.reward[k];
     const float scale = slot.weight < 0.0f ? arguments.penalty_scale : 1.0f;
     const float value =
         slot.weight * scale * p.constants.tick_seconds * reward_value(p, slot, state, env);
@@ -351,11 +358,12 @@ MR_FN float sum_rewards(const Team& team, const UpdateParams& p, const UpdateArg
   return sum;
 }
 
-MR_FN void advance_commands_and_events(const UpdateParams& p, const UpdateArguments& arguments,
-                                       const StateView& state, int env) {
+MR_FN void advance_commands_and_events(MR_CONSTANT const UpdateParams& p,
+                                       MR_CONSTANT const UpdateArguments& arguments,
+                                       MR_CONSTANT const StateView& state, int env) {
   if (p.command.enabled) {
     if (p.command.resample_ticks > 0) {
-      int& timer = counter_of(state.counter[kCommandTimer], env);
+      MR_DEVICE int& timer = counter_of(state.counter[kCommandTimer], env);
       timer -= 1;
       if (timer <= 0) {
         draw_command(p.command, arguments, state, env);
@@ -372,14 +380,14 @@ MR_FN void advance_commands_and_events(const UpdateParams& p, const UpdateArgume
 
 // A row that may be learnt from although its tick went wrong.
 template <class Team>
-MR_FN void neutralise_row(const Team& team, const UpdateParams& p, const StateView& state, int env,
-                          float* row) {
+MR_FN void neutralise_row(MR_THREAD const Team& team, MR_CONSTANT const UpdateParams& p,
+                          MR_CONSTANT const StateView& state, int env, MR_DEVICE float* row) {
   const RowOffsets at = row_offsets(p);
   copy_row(team, state.episode[kObservation],
            single_row(row + at.next_observation, p.observation.dim), env);
   copy_row(team, state.episode[kCritic], single_row(row + at.next_critic, p.critic.dim), env);
   for (int i = team.lane(); i < p.num_actions; i += team.size()) {
-    float& action = row[at.action + i];
+    MR_DEVICE float& action = row[at.action + i];
     action = mr_isfinite(action) ? action : 0.0f;
   }
   for (int k = team.lane(); k < p.reward_count; k += team.size()) {
@@ -388,13 +396,14 @@ MR_FN void neutralise_row(const Team& team, const UpdateParams& p, const StateVi
 }
 
 // The next tick is compared with the next frame.
-MR_FN void advance_frame(const StateView& state, int env) {
+MR_FN void advance_frame(MR_CONSTANT const StateView& state, int env) {
   counter_of(state.counter[kFrame], env) += state.motion.frames > 0 ? 1 : 0;
 }
 
 template <class Team>
-MR_FN void publish(const Team& team, const UpdateParams& p, const StateView& state, int env,
-                   EpisodeEnd end, float reward, float* row) {
+MR_FN void publish(MR_THREAD const Team& team, MR_CONSTANT const UpdateParams& p,
+                   MR_CONSTANT const StateView& state, int env, EpisodeEnd end, float reward,
+                   MR_DEVICE float* row) {
   const RowOffsets at = row_offsets(p);
   copy_row(team, single_row(row + at.next_observation, p.observation.dim),
            state.episode[kObservation], env);
@@ -416,7 +425,7 @@ MR_FN void publish(const Team& team, const UpdateParams& p, const StateView& sta
   }
   if (p.gait.enabled) {
     for (int foot = 0; foot < 2; ++foot) {
-      float& seconds = component(state.episode[kFootAirTime], env, foot);
+      MR_DEVICE float& seconds = component(state.episode[kFootAirTime], env, foot);
       seconds = component(state.sim[kFootContact], env, foot) > 0.5f
                     ? 0.0f
                     : seconds + p.constants.tick_seconds;
@@ -426,9 +435,11 @@ MR_FN void publish(const Team& team, const UpdateParams& p, const StateView& sta
 
 // `row` is this environment's packed row (p.observation.dim * 2 + … floats, contiguous).
 template <class Team>
-MR_FN UpdateOutcome update_environment(const Team& team, const UpdateParams& p,
-                                       const UpdateArguments& arguments, const StateView& state,
-                                       int env, float* row) {
+MR_FN UpdateOutcome update_environment(MR_THREAD const Team& team,
+                                       MR_CONSTANT const UpdateParams& p,
+                                       MR_CONSTANT const UpdateArguments& arguments,
+                                       MR_CONSTANT const StateView& state, int env,
+                                       MR_DEVICE float* row) {
   const RowOffsets at = row_offsets(p);
   UpdateOutcome outcome = {kVerdictGood, 0, 0.0f};
   float reward = 0.0f;
@@ -494,8 +505,9 @@ MR_FN UpdateOutcome update_environment(const Team& team, const UpdateParams& p,
 // Starts a new episode of `env`; the physics owner has already reset it, and kFrame is the frame it
 // was put into. `first` draws a random
 // start on the episode clock, so that the environments do not all end at once.
-MR_FN void begin_episode(const UpdateParams& p, const UpdateArguments& arguments,
-                         const StateView& state, int env, bool first) {
+MR_FN void begin_episode(MR_CONSTANT const UpdateParams& p,
+                         MR_CONSTANT const UpdateArguments& arguments,
+                         MR_CONSTANT const StateView& state, int env, bool first) {
   const RandomSource source = random_source(arguments.seed, kStreamReset, (u32)env, arguments.tick);
   for (int i = 0; i < p.num_actions; ++i) {
     component(state.episode[kAction], env, i) = 0.0f;
@@ -531,8 +543,9 @@ MR_FN void begin_episode(const UpdateParams& p, const UpdateArguments& arguments
 
 // What the policy sees first of a new episode. Its noise is not that of the row packed in the same
 // tick: the draws start behind it.
-MR_FN void observe_reset(const UpdateParams& p, const UpdateArguments& arguments,
-                         const StateView& state, int env) {
+MR_FN void observe_reset(MR_CONSTANT const UpdateParams& p,
+                         MR_CONSTANT const UpdateArguments& arguments,
+                         MR_CONSTANT const StateView& state, int env) {
   const u32 first_draw = ((u32)p.observation.dim + 3u) & ~3u;
   const SoloTeam team;
   observe(team, p.observation, p.constants, state, arguments, env, first_draw,

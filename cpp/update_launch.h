@@ -11,25 +11,26 @@ namespace millrace {
 // The argument block of the update step.
 struct UpdateBlock {
   UpdateArguments arguments;
-  float* rows;     // of this tick's slot: num_envs rows, row_floats apart
-  u64 row_floats;  // at least the row's width
-  u64 version;     // the kernel echoes it: proof of which block a replay has read
+  MR_DEVICE float* rows;  // of this tick's slot: num_envs rows, row_floats apart
+  u64 row_floats;         // at least the row's width
+  u64 version;            // the kernel echoes it: proof of which block a replay has read
 };
 
 struct UpdateLaunch {
-  const UpdateParams* params;
-  const UpdateBlock* block;
+  MR_CONSTANT const UpdateParams* params;
+  MR_CONSTANT const UpdateBlock* block;
   StateView state;
   int num_envs;
-  UpdateOutcome* outcomes;  // num_envs
-  u64* echo;
+  MR_DEVICE UpdateOutcome* outcomes;  // num_envs
+  MR_DEVICE u64* echo;
 };
 
 // One robot of a launch; called by every lane of its team.
 template <class Team>
-MR_FN void update_robot(const Team& team, const UpdateLaunch& launch, int env) {
-  const UpdateBlock& block = *launch.block;
-  float* row = block.rows + (u64)env * block.row_floats;
+MR_FN void update_robot(MR_THREAD const Team& team, MR_CONSTANT const UpdateLaunch& launch,
+                        int env) {
+  MR_CONSTANT const UpdateBlock& block = *launch.block;
+  MR_DEVICE float* row = block.rows + (u64)env * block.row_floats;
   const UpdateOutcome outcome =
       update_environment(team, *launch.params, block.arguments, launch.state, env, row);
   if (team.leads()) {

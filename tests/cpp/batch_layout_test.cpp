@@ -53,11 +53,11 @@ void put(const float* row, int from, int to, int count, std::vector<float>* batc
 
 class GatherLayout : public testing::TestWithParam<std::string> {};
 
-MR_ON_EACH_BACKEND(GatherLayout);
+MR_ON_EACH_COMPUTING_BACKEND(GatherLayout);
 
 TEST_P(GatherLayout, WritesEveryColumnToItsPlaceAndNothingElse) {
   constexpr uint64_t kCapacity = 50, kCount = 37;
-  Backend backend(backend_api(GetParam()));
+  Backend backend(test_backend_api(GetParam()));
   Transfer transfer(backend);
   Stream stream(backend);
   Event event(backend);

@@ -23,14 +23,14 @@ constexpr uint64_t kTicks = 90;  // the ring of 256 rows goes round
 std::vector<std::string> device_names() {
   std::vector<std::string> names = {"remote", fake_cuda().name};
   for (const std::string& name : available_backends()) {
-    if (name != "cpu") names.push_back(name);
+    if (name != "cpu" && name != kFakeMetal) names.push_back(name);  // metal_training_test.cpp
   }
   return names;
 }
 
 const BackendApi& device_named(const std::string& name) {
   if (name == fake_cuda().name) return fake_cuda();
-  return name == "remote" ? remote_backend() : backend_api(name);
+  return name == "remote" ? remote_backend() : test_backend_api(name);
 }
 
 // It computes by the CPU's functions.

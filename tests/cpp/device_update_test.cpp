@@ -113,13 +113,13 @@ std::vector<TaskCase> task_cases() {
 
 class DeviceUpdateTest : public testing::TestWithParam<std::string> {};
 
-MR_ON_EACH_BACKEND(DeviceUpdateTest);
+MR_ON_EACH_COMPUTING_BACKEND(DeviceUpdateTest);
 
 TEST_P(DeviceUpdateTest, EveryCarrierRowAndOutcomeHasTheBitsOfTheHost) {
   for (const TaskCase& each : task_cases()) {
     SCOPED_TRACE(each.name);
     Robots robots(each.config);
-    Backend backend(backend_api(GetParam()));
+    Backend backend(test_backend_api(GetParam()));
     Stream stream(backend);
     Transfer transfer(backend);
     const RowLayout& layout = robots.parts.task->layout;
@@ -157,7 +157,7 @@ TEST_P(DeviceUpdateTest, EveryCarrierRowAndOutcomeHasTheBitsOfTheHost) {
 
 TEST_P(DeviceUpdateTest, AnActionThatIsNotFiniteIsFoundInItsEnvironment) {
   Robots robots(g1_config());
-  Backend backend(backend_api(GetParam()));
+  Backend backend(test_backend_api(GetParam()));
   Stream stream(backend);
   const uint64_t stride = static_cast<uint64_t>(robots.parts.task->layout.row_stride());
   Memory rows(backend, Memory::Kind::kDevice, kEnvs * stride * sizeof(float));
@@ -181,7 +181,7 @@ TEST_P(DeviceUpdateTest, RowsPackedIntoDeviceSlotsReachTheRing) {
   constexpr int kDepth = 2;
   constexpr uint64_t kSlotRows = kEnvs, kCapacity = 3 * kEnvs + 4;
   Robots robots(g1_config());
-  Backend backend(backend_api(GetParam()));
+  Backend backend(test_backend_api(GetParam()));
   Stream stream(backend);
   Transfer transfer(backend);
   Doorbell doorbell;
@@ -220,7 +220,7 @@ TEST_P(DeviceUpdateTest, RowsPackedIntoDeviceSlotsReachTheRing) {
 std::vector<std::string> backends_with_graphs() {
   std::vector<std::string> names;
   for (const std::string& name : available_backends()) {
-    if (backend_api(name).has_graphs != 0) names.push_back(name);
+    if (test_backend_api(name).has_graphs != 0) names.push_back(name);
   }
   return names;
 }
@@ -236,7 +236,7 @@ TEST_P(GraphedUpdate, ReplaysTheTickThatTheArgumentBlockSays) {
   for (const TaskCase& each : task_cases()) {
     SCOPED_TRACE(each.name);
     Robots robots(each.config);
-    Backend backend(backend_api(GetParam()));
+    Backend backend(test_backend_api(GetParam()));
     Stream stream(backend);
     Transfer transfer(backend);
     const uint64_t stride = static_cast<uint64_t>(robots.parts.task->layout.row_stride());

@@ -1,5 +1,5 @@
 // For tests of the backend contract: they run on every backend that this machine has, so that the
-// same binary covers a device where there is one.
+// same binary covers a device where there is one, and on Metal's modules over their fake device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "backend.h"
+#include "fake_metal.h"
+#include "kernel_backend.h"
 
 namespace millrace {
 
@@ -16,7 +18,20 @@ inline std::vector<std::string> available_backends() {
   for (const BackendInfo& info : backends()) {
     if (info.available) names.push_back(info.name);
   }
+  if (has_fake_metal()) names.push_back(kFakeMetal);
   return names;
+}
+
+// The same and Metal's kernels on the CPU: for tests of what a device computes.
+inline std::vector<std::string> computing_backends() {
+  std::vector<std::string> names = available_backends();
+  names.push_back(kernel_backend().name);
+  return names;
+}
+
+inline const BackendApi& test_backend_api(const std::string& name) {
+  if (name == kFakeMetal) return fake_metal();
+  return name == kernel_backend().name ? kernel_backend() : backend_api(name);
 }
 
 inline std::string backend_of_test(const testing::TestParamInfo<std::string>& info) {
@@ -25,6 +40,9 @@ inline std::string backend_of_test(const testing::TestParamInfo<std::string>& in
 
 #define MR_ON_EACH_BACKEND(suite) \
   INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(available_backends()), backend_of_test)
+
+#define MR_ON_EACH_COMPUTING_BACKEND(suite) \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(computing_backends()), backend_of_test)
 
 // Copies between a test's vectors and a backend's memory, each time waiting for it; on one thread.
 class Transfer {

@@ -47,7 +47,7 @@ std::map<std::string, std::vector<float>> gradients_of(const LearnerFastSac& lea
 
 class LearnerDeviceTest : public testing::TestWithParam<std::string> {};
 
-MR_ON_EACH_BACKEND(LearnerDeviceTest);
+MR_ON_EACH_COMPUTING_BACKEND(LearnerDeviceTest);
 
 void expect_equal_gradients(const std::string& backend, LearnerSpec spec, bool has_extras) {
   spec.symmetry = spec.observation_normalizer = has_extras;

@@ -38,7 +38,7 @@ std::map<std::string, std::vector<float>> gradients_of(const LearnerFlashSac& le
 
 class FlashSacDeviceTest : public testing::TestWithParam<std::string> {};
 
-MR_ON_EACH_BACKEND(FlashSacDeviceTest);
+MR_ON_EACH_COMPUTING_BACKEND(FlashSacDeviceTest);
 
 TEST_P(FlashSacDeviceTest, EveryGradientOfOneUpdateIsTheHosts) {
   LearnerSpec spec = medium_spec();

@@ -14,7 +14,7 @@ namespace {
 
 class PointwiseTest : public testing::TestWithParam<std::string> {};
 
-MR_ON_EACH_BACKEND(PointwiseTest);
+MR_ON_EACH_COMPUTING_BACKEND(PointwiseTest);
 
 TEST(Pointwise, ComputesWhatItsNameSays) {
   EXPECT_EQ(pointwise_element<Pointwise::kScale>(3, 5, 2), 6);
@@ -53,7 +53,7 @@ TEST_P(PointwiseTest, EveryBackendGivesTheBitsOfTheCpu) {
               *workspace.floats(a + i) = random_normal(source, 0);
               input[i] = random_normal(source, 1);
             }
-            Backend backend(backend_api(GetParam()));
+            Backend backend(test_backend_api(GetParam()));
             Stream stream(backend);
             Transfer transfer(backend);
             Memory memory(backend, Memory::Kind::kDevice, input.size() * sizeof(float));
@@ -104,7 +104,7 @@ TEST_P(PointwiseTest, AProductReadsAnInputByValueAndThroughTheBlock) {
   for (u32 i = 0; i < 40 * 24; ++i) {
     *workspace.floats(b + i) = random_normal(random_source(2, kStreamEvent, i, 1), 0);
   }
-  Backend backend(backend_api(GetParam()));
+  Backend backend(test_backend_api(GetParam()));
   Stream stream(backend);
   Transfer transfer(backend);
   Memory memory(backend, Memory::Kind::kDevice, input.size() * sizeof(float));

@@ -7,7 +7,7 @@ namespace {
 
 class ProgramLaunchNormTest : public testing::TestWithParam<std::string> {};
 
-MR_ON_EACH_BACKEND(ProgramLaunchNormTest);
+MR_ON_EACH_COMPUTING_BACKEND(ProgramLaunchNormTest);
 
 struct Shape {
   int rows, groups, width;

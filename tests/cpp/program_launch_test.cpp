@@ -13,7 +13,7 @@ namespace {
 
 class ProgramLaunchTest : public testing::TestWithParam<std::string> {};
 
-MR_ON_EACH_BACKEND(ProgramLaunchTest);
+MR_ON_EACH_COMPUTING_BACKEND(ProgramLaunchTest);
 
 struct Product {
   int m, n, k, count;
@@ -34,7 +34,7 @@ void check_products(const std::string& backend_name, Products by) {
   const std::vector<Product> products = {
       {7, 5, 9, 1, 0},      {200, 70, 98, 2, 0},   {128, 256, 64, 1, 0}, {130, 36, 44, 3, 4},
       {96, 58, 3001, 2, 2}, {64, 132, 4096, 1, 0}, {1, 1, 1, 1, 0}};
-  const uint32_t precisions = backend_api(backend_name).precisions;
+  const uint32_t precisions = test_backend_api(backend_name).precisions;
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
     if ((precisions & precision_bit(precision)) == 0) continue;
     for (const Product& p : products) {
@@ -79,7 +79,7 @@ TEST_P(ProgramLaunchTest, GemmOfOurOwnKernel) { check_products(GetParam(), Produ
 
 // Activations times parameters or activations, to an activation or to floats.
 TEST_P(ProgramLaunchTest, GemmOfWhatIsStoredInBf16) {
-  if ((backend_api(GetParam()).precisions & precision_bit(Precision::kBf16)) == 0) return;
+  if ((test_backend_api(GetParam()).precisions & precision_bit(Precision::kBf16)) == 0) return;
   for (const Products by : {Products::kLibrary, Products::kOwnKernel}) {
     for (const bool has_parameters : {true, false}) {
       for (const bool is_to_activation : {true, false}) {

@@ -53,7 +53,7 @@ class Trial {
     fill();
     prepare(workspace_);
 
-    Backend backend(backend_api(backend_name));
+    Backend backend(test_backend_api(backend_name));
     Stream stream(backend);
     Transfer transfer(backend);
     Memory rows(backend, Memory::Kind::kDevice, (batch.size() + 1) * sizeof(float));
@@ -137,7 +137,7 @@ constexpr double kBf16Rounding = 1.6e-2;  // of inputs and outputs to eight bits
 template <class Check>
 void in_each_storage(const std::string& backend_name, double fp32_tolerance, const Check& check) {
   check(Precision::kFp32, fp32_tolerance);
-  if ((backend_api(backend_name).precisions & precision_bit(Precision::kBf16)) != 0) {
+  if ((test_backend_api(backend_name).precisions & precision_bit(Precision::kBf16)) != 0) {
     SCOPED_TRACE("bf16");
     check(Precision::kBf16, kBf16Rounding);
   }

@@ -37,7 +37,7 @@ class Stress {
     std::thread writer([this] { guard("writer", [this] { write(); }); });
     std::thread committer([this] {
       guard("committer", [this] {
-        while (!replay_.is_closed()) {
+        while (!is_driven_by_sampler() && !replay_.is_closed()) {
           const uint64_t seen = replay_.doorbell().count();
           if (!replay_.work() && !replay_.is_closed()) replay_.doorbell().wait(seen);
         }
@@ -64,6 +64,9 @@ class Stress {
   uint64_t rows() const { return ticks_ * chunk_; }
 
  private:
+  // Where one thread submits everything, the one that reads the batches is it.
+  bool is_driven_by_sampler() const { return backend_.has_one_submit_thread(); }
+
   template <class Body>
   void guard(const char* thread, Body body) {
     try {
@@ -87,6 +90,7 @@ class Stress {
 
   void sample() {
     for (uint64_t tick = 0; replay_.taken().high < ticks_ * chunk_; ++tick) {
+      if (is_driven_by_sampler()) replay_.progress(false);
       if (is_sync_) {
         MR_CHECK(replay_.request(tick), "the threshold is one row");
         actions_.ring();
@@ -94,7 +98,11 @@ class Stress {
         std::this_thread::yield();  // nothing is committed yet
         continue;
       }
-      if (!replay_.wait_ready(tick)) return;
+      if (is_driven_by_sampler()) {
+        replay_.progress(true);
+      } else if (!replay_.wait_ready(tick)) {
+        return;
+      }
       check(replay_.take(tick), tick);
       ++batches_;
     }

@@ -5,8 +5,8 @@ using namespace metal_shim;
 
 namespace {
 
-constexpr uint64_t kWorkingSetBytes = uint64_t{4} << 30;
-constexpr uint64_t kMaxBufferBytes = uint64_t{2} << 30;
+constexpr uint64_t kWorkingSetBytes = uint64_t{16} << 30;
+constexpr uint64_t kMaxBufferBytes = uint64_t{8} << 30;
 
 NSError* error_of(const std::string& text) {
   NSDictionary* info =

@@ -120,7 +120,7 @@ std::vector<Extent> extents(const RmsNormBackwardOp& op) {
 std::vector<Extent> extents(const NormaliseRowsOp& op) {
   uint64_t end = 0;
   for (const RowBlock& block : op.blocks) {
-    end = std::max(end, block.first + product(block.rows, block.width));
+    end = std::max<uint64_t>(end, block.first + product(block.rows, block.width));
   }
   return {{op.parameters, end}, {op.target, end}, {op.finite, 1}};
 }

@@ -212,6 +212,26 @@ TEST_F(MetalDeviceTest, WorkThatWasNeverMarkedIsDroppedWithTheDevice) {
   copy(CopyDirection::kHostToDevice, memory->floats(), values.data(), 4);
 }
 
+// A ring of 5 GiB, of which three rows are written; memory that nobody touched takes none here.
+TEST_F(MetalDeviceTest, RowsPastFourGigabytesKeepTheirPlaces) {
+  constexpr uint64_t kStride = 1024, kCapacity = uint64_t{5} << 18, kFirst = kCapacity - 3;
+  constexpr uint64_t kSamples = 40;
+  const auto ring = device_floats(kCapacity * kStride), batch = device_floats(kSamples * kStride);
+  for (uint64_t row = kFirst; row < kCapacity; ++row) {
+    const std::vector<float> values(kStride, static_cast<float>(row));
+    copy(CopyDirection::kHostToDevice, ring->floats() + row * kStride, values.data(), kStride);
+  }
+  const Gather gather{batch->floats(), ring->floats(), kCapacity,       kStride, kSamples, 1, 2,
+                      kFirst,          kCapacity,      {kStride, 0, {}}};
+  stream_->gather(gather);
+  const std::vector<float> rows = read(*batch, kSamples * kStride);
+  for (uint64_t i = 0; i < kSamples; ++i) {
+    const float expected = static_cast<float>(gather_row(gather, i));
+    ASSERT_EQ(rows[i * kStride], expected) << i;
+    ASSERT_EQ(rows[(i + 1) * kStride - 1], expected) << i;
+  }
+}
+
 // ---- what goes wrong ----
 
 TEST_F(MetalDeviceTest, TheFirstErrorEndsEveryWaitAndEverySubmissionForEver) {

@@ -1,12 +1,14 @@
 // The fake device: buffers, the library, pipelines and what it says of itself.
+#include <cstring>
+
 #include "fake_metal_objects.h"
 
 using namespace metal_shim;
 
 namespace {
 
-constexpr uint64_t kWorkingSetBytes = uint64_t{4} << 30;
-constexpr uint64_t kMaxBufferBytes = uint64_t{2} << 30;
+constexpr uint64_t kWorkingSetBytes = uint64_t{16} << 30;
+constexpr uint64_t kMaxBufferBytes = uint64_t{8} << 30;
 
 NSError* error_of(const std::string& text) {
   NSDictionary* info =
@@ -15,9 +17,8 @@ NSError* error_of(const std::string& text) {
   return [NSError errorWithDomain:@"MTLLibraryErrorDomain" code:3 userInfo:info];
 }
 
-bool is_in(NSString* source, const Kernel& kernel) {
-  const std::string head = "kernel void " + kernel.name + "(";
-  return [source rangeOfString:[NSString stringWithUTF8String:head.c_str()]].location != NSNotFound;
+bool is_in(const std::string& source, const Kernel& kernel) {
+  return source.find("kernel void " + kernel.name + "(") != std::string::npos;
 }
 
 }  // namespace
@@ -110,14 +111,14 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return [[FakeDevice alloc] in
 @implementation FakeLibrary
 - (id)initWithSource:(NSString*)source {
   self = [super init];
-  source_ = [source retain];
+  source_ = new std::string([source UTF8String]);
   for (const Kernel& kernel : kernels()) {
-    if (!is_in(source, kernel)) violation("kernel " + kernel.name + " is not in the library");
+    if (!is_in(*source_, kernel)) violation("kernel " + kernel.name + " is not in the library");
   }
   return self;
 }
 - (void)dealloc {
-  [source_ release];
+  delete source_;
   [super dealloc];
 }
 - (NSArray*)functionNames {
@@ -129,7 +130,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return [[FakeDevice alloc] in
 }
 - (id<MTLFunction>)newFunctionWithName:(NSString*)functionName {
   const Kernel* const kernel = find_kernel([functionName UTF8String]);
-  if (kernel == nullptr || !is_in(source_, *kernel)) return nil;
+  if (kernel == nullptr || !is_in(*source_, *kernel)) return nil;
   FakeFunction* function = [[FakeFunction alloc] init];
   function->kernel_ = kernel;
   return function;
@@ -190,7 +191,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return [[FakeDevice alloc] in
   if (options == nil || options.fastMathEnabled) {
     violation("a library was compiled with fast mathematics, which has not the bits of the CPU's");
   }
-  if ([source rangeOfString:@"kernel void "].location == NSNotFound) {
+  if (std::strstr([source UTF8String], "kernel void ") == nullptr) {
     *error = error_of("a library without kernels");
     return nil;
   }

@@ -17,7 +17,7 @@ namespace metal_shim {
 
 class FakeMetalMemory {
  public:
-  static constexpr uint64_t kRegionBytes = uint64_t{8} << 30;  // sparse
+  static constexpr uint64_t kRegionBytes = uint64_t{64} << 30;  // sparse
   static constexpr uint64_t kPageBytes = 4096;
 
   FakeMetalMemory() : file_(memfd_create("fake_metal", 0)) {

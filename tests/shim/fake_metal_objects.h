@@ -79,7 +79,7 @@ void check_dispatch(DeviceState& device, const Command& command, const std::set<
 @end
 
 @interface FakeLibrary : NSObject <MTLLibrary> {
-  NSString* source_;
+  std::string* source_;
 }
 - (id)initWithSource:(NSString*)source;
 @end

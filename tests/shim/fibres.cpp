@@ -39,12 +39,17 @@ __attribute__((noinline)) void leave(Place& from, const ucontext_t& to) {
   std::abort();  // also keeps this frame in place: the call above is no tail call
 }
 
-struct Fibre {
-  std::unique_ptr<char[]> stack;  // null: it has never run
-  Place place;
+struct Thread {
+  Place place;  // where it waits
   State state;
   const char* what;  // it exchanges
   uint64_t exchanges;
+};
+
+// A stack that runs one body after the other and never ends.
+struct Fibre {
+  std::unique_ptr<char[]> stack;
+  Place place;  // while it has no body
 };
 
 // Values of two exchanges: who reads those of the last has not yet written those of the next but
@@ -62,48 +67,70 @@ class Threadgroup {
 
  private:
   [[noreturn]] static void live();
-  void give_turn(uint32_t thread);
-  void take_turns(Turns turns);
+  uint32_t at(uint32_t turn) const {
+    return turns_ == Turns::kForward ? turn : static_cast<uint32_t>(threads_.size()) - 1 - turn;
+  }
+  void begin_all();
+  void take_turns();
   bool release();
   bool release_simdgroup(uint32_t first);
   [[noreturn]] void fail();
 
-  uint32_t threads_ = 0, running_ = 0;
+  uint32_t running_ = 0;
+  Turns turns_ = Turns::kForward;
+  uint32_t begun_ = 0;  // turns whose thread has begun
   void (*body_)(void*, uint32_t) = nullptr;
   void* body_context_ = nullptr;
   Place scheduler_;
-  std::vector<Fibre> fibres_;  // kept from run to run
+  std::vector<Thread> threads_;
+  std::vector<std::unique_ptr<Fibre>> fibres_;  // kept from run to run
+  std::vector<Fibre*> idle_;
+  Fibre* beginning_ = nullptr;
   std::vector<Simdgroup> simdgroups_;
 };
 
 thread_local Threadgroup current;
 
-// A fibre runs one body after the other and never ends.
+// Runs the threads that have not begun, one after the other: one that never waits costs no change
+// of stacks. Once all have begun, the stack waits for another threadgroup.
 void Threadgroup::live() {
+  Fibre* const self = current.beginning_;
   for (;;) {
-    current.body_(current.body_context_, current.running_);
-    current.wait(State::kDone, "its next body");
+    while (current.begun_ < current.threads_.size()) {
+      current.running_ = current.at(current.begun_++);
+      current.body_(current.body_context_, current.running_);
+      current.threads_[current.running_].state = State::kDone;
+    }
+    current.idle_.push_back(self);
+    leave(self->place, current.scheduler_);
   }
 }
 
-void Threadgroup::give_turn(uint32_t thread) {
-  running_ = thread;
-  Fibre& fibre = fibres_[thread];
-  if (fibre.stack) return leave(scheduler_, fibre.place);
-  fibre.stack.reset(new char[kStackBytes]);
-  ucontext_t context;
-  getcontext(&context);
-  context.uc_stack.ss_sp = fibre.stack.get();
-  context.uc_stack.ss_size = kStackBytes;
-  context.uc_link = nullptr;
-  makecontext(&context, live, 0);
-  leave(scheduler_, context);
+void Threadgroup::begin_all() {
+  while (begun_ < threads_.size()) {
+    if (!idle_.empty()) {
+      Fibre* const fibre = idle_.back();
+      idle_.pop_back();
+      leave(scheduler_, fibre->place);
+      continue;
+    }
+    fibres_.push_back(std::make_unique<Fibre>());
+    beginning_ = fibres_.back().get();
+    beginning_->stack.reset(new char[kStackBytes]);
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = beginning_->stack.get();
+    context.uc_stack.ss_size = kStackBytes;
+    context.uc_link = nullptr;
+    makecontext(&context, live, 0);
+    leave(scheduler_, context);
+  }
 }
 
-void Threadgroup::take_turns(Turns turns) {
-  for (uint32_t i = 0; i < threads_; ++i) {
-    const uint32_t thread = turns == Turns::kForward ? i : threads_ - 1 - i;
-    if (fibres_[thread].state == State::kReady) give_turn(thread);
+void Threadgroup::take_turns() {
+  for (uint32_t turn = 0; turn < threads_.size(); ++turn) {
+    running_ = at(turn);
+    if (threads_[running_].state == State::kReady) leave(scheduler_, threads_[running_].place);
   }
 }
 
@@ -111,45 +138,46 @@ void Threadgroup::take_turns(Turns turns) {
 void Threadgroup::fail() {
   uint32_t at_barrier = 0, done = 0;
   std::string operations;
-  for (uint32_t i = 0; i < threads_; ++i) {
-    at_barrier += fibres_[i].state == State::kAtBarrier;
-    done += fibres_[i].state == State::kDone;
-    if (fibres_[i].state == State::kAtExchange &&
-        operations.find(fibres_[i].what) == std::string::npos) {
-      operations += std::string(", some at ") + fibres_[i].what;
+  for (const Thread& thread : threads_) {
+    at_barrier += thread.state == State::kAtBarrier;
+    done += thread.state == State::kDone;
+    if (thread.state == State::kAtExchange && operations.find(thread.what) == std::string::npos) {
+      operations += std::string(", some at ") + thread.what;
     }
   }
+  const size_t threads = threads_.size();
+  idle_.clear();
   fibres_.clear();
   throw std::logic_error("threads of a threadgroup wait for different things: of " +
-                         std::to_string(threads_) + " " + std::to_string(at_barrier) +
+                         std::to_string(threads) + " " + std::to_string(at_barrier) +
                          " are at a barrier, " + std::to_string(done) + " have returned" +
                          operations);
 }
 
 bool Threadgroup::release_simdgroup(uint32_t first) {
   for (uint32_t i = first; i < first + kSimdWidth; ++i) {
-    if (fibres_[i].state != State::kAtExchange) return false;
-    if (std::strcmp(fibres_[i].what, fibres_[first].what) != 0) return false;
+    if (threads_[i].state != State::kAtExchange) return false;
+    if (std::strcmp(threads_[i].what, threads_[first].what) != 0) return false;
   }
-  for (uint32_t i = first; i < first + kSimdWidth; ++i) fibres_[i].state = State::kReady;
+  for (uint32_t i = first; i < first + kSimdWidth; ++i) threads_[i].state = State::kReady;
   return true;
 }
 
 // Whether anyone may go on; false once all are done.
 bool Threadgroup::release() {
   bool any = false;
-  for (uint32_t first = 0; first < threads_; first += kSimdWidth) {
+  for (uint32_t first = 0; first < threads_.size(); first += kSimdWidth) {
     any = release_simdgroup(first) || any;
   }
   if (any) return true;
   uint32_t at_barrier = 0, done = 0;
-  for (uint32_t i = 0; i < threads_; ++i) {
-    at_barrier += fibres_[i].state == State::kAtBarrier;
-    done += fibres_[i].state == State::kDone;
+  for (const Thread& thread : threads_) {
+    at_barrier += thread.state == State::kAtBarrier;
+    done += thread.state == State::kDone;
   }
-  if (done == threads_) return false;
-  if (at_barrier != threads_) fail();
-  for (uint32_t i = 0; i < threads_; ++i) fibres_[i].state = State::kReady;
+  if (done == threads_.size()) return false;
+  if (at_barrier != threads_.size()) fail();
+  for (Thread& thread : threads_) thread.state = State::kReady;
   return true;
 }
 
@@ -158,30 +186,26 @@ void Threadgroup::run(uint32_t threads, Turns turns, void (*body)(void*, uint32_
     throw std::logic_error("a threadgroup of " + std::to_string(threads) +
                            " threads, not a multiple of 32");
   }
-  threads_ = threads;
+  turns_ = turns;
+  begun_ = 0;
   body_ = body;
   body_context_ = context;
-  if (fibres_.size() < threads) fibres_.resize(threads);
+  threads_.assign(threads, Thread{{}, State::kReady, nullptr, 0});
   if (simdgroups_.size() < threads / kSimdWidth) simdgroups_.resize(threads / kSimdWidth);
-  for (uint32_t i = 0; i < threads; ++i) {
-    fibres_[i].state = State::kReady;
-    fibres_[i].exchanges = 0;
-  }
-  do {
-    take_turns(turns);
-  } while (release());
+  begin_all();
+  while (release()) take_turns();
 }
 
 void Threadgroup::wait(State state, const char* what) {
-  Fibre& fibre = fibres_[running_];
-  fibre.state = state;
-  fibre.what = what;
-  leave(fibre.place, scheduler_);
+  Thread& thread = threads_[running_];
+  thread.state = state;
+  thread.what = what;
+  leave(thread.place, scheduler_);
 }
 
 const void* Threadgroup::exchange(const void* value, size_t bytes, const char* what) {
-  Fibre& fibre = fibres_[running_];
-  char* const values = simdgroups_[running_ / kSimdWidth].values[fibre.exchanges++ % 2];
+  char* const values =
+      simdgroups_[running_ / kSimdWidth].values[threads_[running_].exchanges++ % 2];
   if (bytes > 0) std::memcpy(values + running_ % kSimdWidth * bytes, value, bytes);
   wait(State::kAtExchange, what);
   return values;

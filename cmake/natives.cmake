@@ -4,7 +4,8 @@ file(GET_RUNTIME_DEPENDENCIES
   LIBRARIES ${LIBRARIES}
   RESOLVED_DEPENDENCIES_VAR found
   UNRESOLVED_DEPENDENCIES_VAR missing
-  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s|asan|ubsan|tsan)\\.so")
+  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s|asan|ubsan|tsan)\\.so"
+    "^/usr/lib/" "^/System/")  # the system's, as a Mac names it
 if(missing)
   message(FATAL_ERROR "not found: ${missing}")
 endif()

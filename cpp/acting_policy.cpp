@@ -1,12 +1,14 @@
 #include "acting_policy.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace {
 
-HostPolicy::HostPolicy(PolicyShape shape, int num_envs, uint64_t seed)
+HostPolicy::HostPolicy(PolicyShape shape, int num_envs, uint64_t seed, std::string reason)
     : num_envs_(num_envs),
       seed_(seed),
+      reason_(std::move(reason)),
       policy_(shape, num_envs),
       snapshot_(policy_.parameter_count()) {}
 
@@ -35,9 +37,7 @@ void HostPolicy::act(const Observations& observations, const Draws& draws, float
 }
 
 nlohmann::json HostPolicy::facts() const {
-  return {{"place", "host"},
-          {"precision", "fp32"},
-          {"reason", "it acts where the learner's programs run: on the host"}};
+  return {{"place", "host"}, {"precision", "fp32"}, {"reason", reason_}};
 }
 
 }  // namespace millrace

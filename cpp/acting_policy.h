@@ -1,5 +1,6 @@
 // ActingPolicy: what the collector acts with: a snapshot of the learner's policy (ADR 0007), where
-// the learner's programs run. HostPolicy is the CPU's; DevicePolicy (device_policy.h) a device's.
+// the learner's programs run, or on the host where the collector may not submit. HostPolicy is the
+// CPU's; DevicePolicy (device_policy.h) a device's.
 //
 // Threads: publish() on the learner's, act() and finish() on the collector's, facts() on any. An
 // act() begins with the snapshot that was published last and never sees a later one; without one,
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "learner.h"
@@ -48,7 +50,11 @@ class ActingPolicy {
 
 class HostPolicy final : public ActingPolicy {
  public:
-  HostPolicy(PolicyShape shape, int num_envs, uint64_t seed);
+  static constexpr const char* kFollowsLearner =
+      "it acts where the learner's programs run: on the host";
+
+  // `reason`: why it acts here; of the manifest.
+  HostPolicy(PolicyShape shape, int num_envs, uint64_t seed, std::string reason = kFollowsLearner);
 
   // What an instance will allocate, without allocating it.
   static uint64_t bytes_needed(PolicyShape shape, int num_envs);
@@ -66,6 +72,7 @@ class HostPolicy final : public ActingPolicy {
 
   const int num_envs_;
   const uint64_t seed_;
+  const std::string reason_;
   Policy policy_;
   std::mutex mutex_;
   std::vector<float> snapshot_;  // guarded by mutex_

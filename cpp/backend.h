@@ -4,7 +4,8 @@
 //
 // Every function returns 0, or not 0 and then last_error() says what happened. Work on one stream
 // runs in order of submission. One submit thread per stream makes every submission; Stream asserts
-// it. Event queries and waits may come from any thread. Offsets and sizes are 64 bits.
+// it. A device may want one for all its streams, and then asserts that itself. Event queries and
+// waits may come from any thread. Offsets and sizes are 64 bits.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,7 @@ struct UpdateLaunch;   // update_launch.h
 struct ProgramLaunch;  // program_launch.h
 class Program;
 
-constexpr uint32_t kBackendApiVersion = 8;
+constexpr uint32_t kBackendApiVersion = 9;
 
 // All four are static texts or codes of the device's own library.
 struct BackendError {
@@ -61,9 +62,10 @@ struct GraphNodes {
 struct BackendApi {
   uint32_t api_version;  // first, for ever: a reader of another version looks no further
   const char* name;
-  int is_host_memory;   // the host can address device memory
-  int has_graphs;       // else the five functions of graphs are null
-  uint32_t precisions;  // that programs run with: precision_bit of each
+  int is_host_memory;         // the host can address device memory
+  int has_graphs;             // else the five functions of graphs are null
+  uint32_t precisions;        // that programs run with: precision_bit of each
+  int has_one_submit_thread;  // who submits first to any stream submits everything
 
   int (*open)(void** device);
   void (*close)(void* device);
@@ -124,6 +126,9 @@ struct BackendInfo {
   bool available;
   std::string reason;  // empty when available
   std::string device;  // what a plug-in says it is
+  // The best that this backend was shown to compute right on: "device", "paravirtual" (a virtual
+  // machine's view of one), "host" (its code on the CPU, over a fake device) or "stub" (compiled).
+  std::string verified;
 };
 
 // Every backend that this product knows, with the reason why one cannot be had.
@@ -144,6 +149,7 @@ class Backend {
   const BackendApi& api() const { return api_; }
   void* device() const { return device_; }
   bool is_host_memory() const { return api_.is_host_memory != 0; }
+  bool has_one_submit_thread() const { return api_.has_one_submit_thread != 0; }
   uint64_t memory_free_bytes();
   DeviceFacts facts() const;
   MemoryCensus memory_census();

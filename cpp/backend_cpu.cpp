@@ -181,6 +181,7 @@ const BackendApi& backend_cpu() {
       1,
       0,
       precision_bit(Precision::kFp32),
+      0,
       open_device,
       close_device,
       last_error,

@@ -8,6 +8,12 @@ namespace millrace {
 
 namespace {
 
+#if defined(__APPLE__)
+constexpr const char* kLibraryEnd = ".dylib";
+#else
+constexpr const char* kLibraryEnd = ".so";
+#endif
+
 std::string loader_error() {
   const char* text = dlerror();
   return text != nullptr ? text : "the loader gives no reason";
@@ -34,7 +40,7 @@ BackendPlugin ask_backend_entry(BackendEntry* entry) {
 
 BackendPlugin open_backend_plugin(const std::string& name, const std::string& folder) {
   const std::filesystem::path file =
-      std::filesystem::path(folder) / ("libmillrace_" + name + ".so");
+      std::filesystem::path(folder) / ("libmillrace_" + name + kLibraryEnd);
   if (!std::filesystem::exists(file)) return {nullptr, "not built: there is no " + file.string()};
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return {nullptr, loader_error()};

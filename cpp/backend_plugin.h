@@ -1,4 +1,4 @@
-// BackendPlugin: a device's library, libmillrace_<name>.so, opened at run time from beside the
+// BackendPlugin: a device's library, libmillrace_<name>, opened at run time from beside the
 // library (or test program) that this code is part of. A plug-in that cannot be had leaves a
 // reason; one that can be had stays loaded until the process ends. Any thread.
 #pragma once

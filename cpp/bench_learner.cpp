@@ -45,6 +45,7 @@ class LearnerBench {
     if (backend.api().has_graphs != 0) {
       critic_graph_ = graph_of([this] { learner_.submit(false); });
       update_graph_ = graph_of([this] { learner_.submit(true); });
+      make_one_by_one();
     }
   }
 
@@ -63,6 +64,9 @@ class LearnerBench {
     if (update_graph_ != nullptr) {
       found["graph_us"] = per_update_us(
           [&](bool with_actor) { stream_.launch(with_actor ? *update_graph_ : *critic_graph_); });
+      found["one_by_one_us"] = per_update_us([&](bool with_actor) {
+        stream_.launch(with_actor ? *one_by_one_update_ : *one_by_one_critic_);
+      });
     }
     found["critic_us"] = per_launch_us([&] { device.submit(*programs.critic_program); });
     found["actor_us"] = per_launch_us([&] { device.submit(*programs.actor_program); });
@@ -133,6 +137,22 @@ class LearnerBench {
         learner_.arguments(rows_.floats(), static_cast<int>(stride_), tick_++));
   }
 
+  // Graphs of the same programs over carriers of their own, whose ops wait for each other.
+  void make_one_by_one() {
+    const SacPrograms& programs = learner_.programs();
+    one_by_one_ = std::make_unique<DeviceWorkspace>(backend_, stream_, programs.workspace,
+                                                    programs.all(), learner_.device()->precision(),
+                                                    Products::kLibrary, Order::kOneByOne);
+    one_by_one_->upload();
+    one_by_one_->set_arguments(
+        learner_.arguments(rows_.floats(), static_cast<int>(stride_), tick_));
+    one_by_one_critic_ = graph_of([&] { one_by_one_->submit(*programs.critic_program); });
+    one_by_one_update_ = graph_of([&] {
+      one_by_one_->submit(*programs.critic_program);
+      one_by_one_->submit(*programs.actor_program);
+    });
+  }
+
   std::unique_ptr<Graph> graph_of(const std::function<void()>& body) {
     return std::make_unique<Graph>(backend_, stream_, body);
   }
@@ -174,6 +194,8 @@ class LearnerBench {
   LearnerSac learner_;
   uint64_t tick_ = 0;
   std::unique_ptr<Graph> critic_graph_, update_graph_;
+  std::unique_ptr<DeviceWorkspace> one_by_one_;
+  std::unique_ptr<Graph> one_by_one_critic_, one_by_one_update_;
 };
 
 }  // namespace

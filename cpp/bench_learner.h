@@ -7,8 +7,9 @@
 namespace millrace {
 
 // {kind: "learner", backend, precision, config (resolved, with resources_dir), runs, launches, ops}
-// -> {configuration…, medians: {eager_us, graph_us?, critic_us, actor_us, arguments_us,
-// tflop_per_s}, iqr, rounds, ops?}. An update is the mean of one period of
+// -> {configuration…, medians: {eager_us, graph_us?, one_by_one_us?, critic_us, actor_us,
+// arguments_us, tflop_per_s}, iqr, rounds, ops?}. one_by_one_us is that of a graph whose ops wait
+// for each other, instead of for what they need. An update is the mean of one period of
 // learner.policy_frequency: that many critic steps and one actor step. tflop_per_s counts matrix
 // products alone, in the faster way. `ops` asks for the time of every op by itself, longest first.
 nlohmann::json bench_learner(const nlohmann::json& request);

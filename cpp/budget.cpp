@@ -1,8 +1,15 @@
 #include "budget.h"
 
+#if defined(__APPLE__)
+#include <mach/mach.h>
+#include <mach/mach_host.h>
+#endif
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+
+#include "status.h"
 
 namespace millrace {
 namespace {
@@ -178,12 +185,31 @@ nlohmann::json to_json(const Budget& budget) {
           {"limit_bytes", budget.limit_bytes()}};
 }
 
+#if defined(__APPLE__)
+
+// What the system can give without writing anything out.
+HostMemory available_host_memory(const std::string&) {
+  vm_statistics64_data_t pages = {};
+  mach_msg_type_number_t count = HOST_VM_INFO64_COUNT;
+  const host_t host = mach_host_self();
+  if (host_statistics64(host, HOST_VM_INFO64, reinterpret_cast<host_info64_t>(&pages), &count) !=
+      KERN_SUCCESS) {
+    throw Failure(Code::kResource, "host_statistics64 does not say how much memory is free");
+  }
+  const uint64_t available = uint64_t{pages.free_count} + pages.inactive_count;
+  return {product(available, vm_kernel_page_size), "host_statistics64"};
+}
+
+#else
+
 HostMemory available_host_memory(const std::string& root) {
   const uint64_t machine = product(read_field(root + "/proc/meminfo", "MemAvailable:"), 1024);
   const uint64_t group = left_in_control_groups(root);
   if (group < machine) return {group, "cgroup limit"};
   return {machine, "MemAvailable"};
 }
+
+#endif
 
 uint64_t ReplayPlan::threshold_rows() const {
   return std::max(batch, product(learning_starts, num_envs));

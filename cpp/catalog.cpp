@@ -18,7 +18,8 @@ nlohmann::json describe_library() {
     list.push_back({{"name", info.name},
                     {"available", info.available},
                     {"reason", info.reason},
-                    {"device", info.device}});
+                    {"device", info.device},
+                    {"verified", info.verified}});
   }
   nlohmann::json terms = describe_terms();
   for (nlohmann::json& each : describe_expressions()) terms.push_back(std::move(each));

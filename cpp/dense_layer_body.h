@@ -1,8 +1,7 @@
 // One row of a dense layer's part that is not a matrix product, as a team of lanes computes it:
 // what dense_layer.cpp does with vectors. The caller reads a lane's columns, the next row's before
 // it computes this one if it likes, so a row passes through memory once; the lane also keeps the
-// parameters of its columns and the sums over rows, as long as the team computes rows of one group.
-// Freestanding.
+// sums over rows, as long as the team computes rows of one group. Freestanding.
 #pragma once
 
 #include "elementary.h"
@@ -29,7 +28,8 @@ MR_LOOP_FN float layer_sigmoid(float y) {
 #endif
 }
 
-// Of a group, a lane's columns.
+// Of a group, a lane's columns. Anything with these members may take its place, such as what reads
+// them where they are used: each is asked for once a row, in order.
 template <int kOwn>
 struct LayerParameters {
   float bias[kOwn], gain[kOwn], shift[kOwn];
@@ -46,8 +46,8 @@ struct LayerNorm {
 };
 
 // `row` holds the lane's columns of the linear values, then of the output.
-template <int kOwn, int kVector = 1, bool kIsRough = false, class Team>
-MR_LOOP_FN LayerNorm layer_forward_row(const Team& team, const LayerParameters<kOwn>& parameters,
+template <int kOwn, int kVector = 1, bool kIsRough = false, class Team, class Parameters>
+MR_LOOP_FN LayerNorm layer_forward_row(const Team& team, const Parameters& parameters,
                                        float (&row)[kOwn], int width) {
   const float share = 1.0f / (float)width;
   LayerNorm norm;
@@ -73,8 +73,9 @@ MR_LOOP_FN LayerNorm layer_forward_row(const Team& team, const LayerParameters<k
 
 // `gradient` holds the lane's columns of dL/dy, then of dL/dlinear; `linear` its linear values,
 // then the normalised ones. Sums are left alone without kHasSums.
-template <bool kHasSums, int kOwn, int kVector = 1, bool kIsRough = false, class Team>
-MR_LOOP_FN void layer_backward_row(const Team& team, const LayerParameters<kOwn>& parameters,
+template <bool kHasSums, int kOwn, int kVector = 1, bool kIsRough = false, class Team,
+          class Parameters>
+MR_LOOP_FN void layer_backward_row(const Team& team, const Parameters& parameters,
                                    const LayerNorm& norm, float (&linear)[kOwn],
                                    float (&gradient)[kOwn], int width, LayerSums<kOwn>& sums) {
   const float share = 1.0f / (float)width;

@@ -1,5 +1,6 @@
-// Matrix products of the CPU backend, by OpenBLAS. The thread count is process-wide and configured
-// once, before the first product: results depend on it, so it is recorded and never measured.
+// Matrix products of the CPU backend, by OpenBLAS, and what follows them. The thread count is
+// process-wide and configured once, before the first product: results depend on it, so it is
+// recorded and never measured.
 #pragma once
 
 #include "program_cpu.h"

@@ -38,6 +38,18 @@ HazardText text_of(Hazard hazard) {
               "load all kernels when the device is opened"};
     case Hazard::kCollective:
       return {"COLLECTIVE", "waits for other devices: ", "keep collectives outside of programs"};
+    case Hazard::kManyBindings:
+      return {"TOO_MANY_BINDINGS", "binds more than the 31 buffers of a command: ",
+              "pass addresses in one argument struct"};
+    case Hazard::kFarOffset:
+      return {"OFFSET_BEYOND_4_GIB",
+              "binds beyond 4 GiB of a buffer: ", "pass an address, which has 64 bits"};
+    case Hazard::kIndirectGrid:
+      return {"INDIRECT_DISPATCH", "takes its grid from the device's memory: ",
+              "launch the largest grid and let threads return"};
+    case Hazard::kEdited:
+      return {"EDIT_IN_FLIGHT",
+              "edits commands that may be in flight: ", "read what varies from the argument block"};
     case Hazard::kOnHost:
       return {"UPDATE_ON_HOST", "runs on the host: ", "let it run on the device"};
   }

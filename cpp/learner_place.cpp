@@ -22,7 +22,8 @@ std::string all_of(const BackendApi& api) {
 
 LearnerPlace choose_learner_place(const RunPlan& plan, const BackendApi& api) {
   LearnerPlace place = {api.is_host_memory == 0 && plan.learner.place != "host", Precision::kFp32,
-                        "", ""};
+                        "", "", false};
+  place.is_policy_on_device = place.is_on_device && api.has_one_submit_thread == 0;
   if (plan.learner.place == "device" && !place.is_on_device) {
     place.obstacle =
         std::string("device was requested, but the ") + api.name + " backend is the host itself";

@@ -1,4 +1,5 @@
-// LearnerPlace: where the learner's programs run and in what precision. Resolved once, the same way
+// LearnerPlace: where the learner's programs run, in what precision, and where the policy acts that
+// follows it. Resolved once, the same way
 // by preflight and by the run.
 #pragma once
 
@@ -14,6 +15,8 @@ struct LearnerPlace {
   Precision precision;
   std::string obstacle;  // why what was requested cannot be had; empty: nothing
   std::string subject;   // the configuration key of the obstacle
+  // With the learner's programs, unless only the learner thread may submit them.
+  bool is_policy_on_device;
 };
 
 // `api`: of the device that holds the replay.

@@ -11,6 +11,8 @@
 namespace millrace {
 namespace {
 
+constexpr uint32_t kStreamIndex = 3;  // replay, update step and policy have the first three
+
 size_t bytes_of(const SacPrograms& programs, Workspace::Contents contents) {
   size_t total = programs.workspace.bytes(contents);
   if (programs.spec.observation_normalizer) {
@@ -28,8 +30,11 @@ LearnerSac::LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& m
 
 LearnerSac::LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& mirror,
                        uint64_t seed, Backend& backend, Stream& stream, Precision precision,
-                       GraphPolicy graph, const SelectionSpec& selection)
+                       GraphPolicy graph, const SelectionSpec& selection, Trace* trace)
     : LearnerSac(std::move(programs), mirror, seed, Workspace::Contents::kState) {
+  if (trace != nullptr) {
+    stream_trace_ = std::make_unique<StreamTrace>(backend, stream, *trace, kStreamIndex);
+  }
   device_ = std::make_unique<DeviceWorkspace>(backend, stream, programs_->workspace,
                                               programs_->all(), precision);
   device_->upload();
@@ -154,7 +159,11 @@ void LearnerSac::update(const float* rows, int row_stride, uint64_t update_index
   updates_ = update_index + 1;
   const bool with_actor = updates_ % programs_->spec.policy_frequency == 0;
   if (device_) {
-    (with_actor ? *whole_update_ : *critic_update_).run([&] { device_->set_arguments(with); });
+    {
+      StreamSpan span(stream_trace_.get(), span::kGpuLearner);
+      (with_actor ? *whole_update_ : *critic_update_).run([&] { device_->set_arguments(with); });
+    }
+    if (stream_trace_ != nullptr) stream_trace_->collect(false);
     return;
   }
   run_on_cpu(*programs_->critic_program, {programs_->workspace, with});
@@ -290,6 +299,7 @@ void LearnerSac::register_state(StateRegistry& registry) {
 }
 
 void LearnerSac::fetch_state() {
+  if (stream_trace_ != nullptr) stream_trace_->collect(true);
   if (device_) device_->download();
 }
 

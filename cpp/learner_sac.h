@@ -16,6 +16,7 @@
 #include "normalizer.h"
 #include "sac_programs.h"
 #include "selected_program.h"
+#include "stream_trace.h"
 #include "workspace_snapshot.h"
 
 namespace millrace {
@@ -27,7 +28,8 @@ class LearnerSac : public Learner {
   // The same with the programs running on a backend, and rows in its memory.
   LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& mirror, uint64_t seed,
              Backend& backend, Stream& stream, Precision precision,
-             GraphPolicy graph = GraphPolicy::kOff, const SelectionSpec& selection = {});
+             GraphPolicy graph = GraphPolicy::kOff, const SelectionSpec& selection = {},
+             Trace* trace = nullptr);
   ~LearnerSac() override;
 
   // What an instance will allocate, without allocating it; `device` of the backend's memory.
@@ -77,6 +79,7 @@ class LearnerSac : public Learner {
 
   const std::unique_ptr<SacPrograms> programs_;
   std::unique_ptr<DeviceWorkspace> device_;
+  std::unique_ptr<StreamTrace> stream_trace_;  // null: off, or on the host
   // Null on the host: an update of the critics alone, and one of critics and actor.
   std::unique_ptr<SelectedProgram> critic_update_, whole_update_;
   std::unique_ptr<WorkspaceSnapshot> before_profile_;  // null: nothing is selected

@@ -67,15 +67,6 @@ Network::Activations Network::add_activations(Workspace& workspace, const std::s
 void Network::record_layer_forward(Program& program, int index, Operand parameters,
                                    const Activations& activations) const {
   const Layer& layer = layers_[index];
-  if (is_plain()) {
-    ReluForwardOp op{};
-    op.rows = activations.rows;
-    op.width = shape_.groups * layer.outputs;
-    op.values = activations.output[index];
-    op.bias = parameters + layer.bias;
-    program.record(op);
-    return;
-  }
   LayerForwardOp op{};
   op.rows = activations.rows;
   op.groups = shape_.groups;
@@ -96,9 +87,14 @@ void Network::record_forward(Program& program, Operand parameters, Operand input
   uint64_t distance = 0;
   for (int i = 0; i < kHiddenLayers; ++i) {
     const Layer& layer = layers_[i];
-    program.record(linear(layer).forward(activations.rows, {input, input_stride, distance},
-                                         parameters, activations.linear[i]));
-    record_layer_forward(program, i, parameters, activations);
+    GemmOp product = linear(layer).forward(activations.rows, {input, input_stride, distance},
+                                           parameters, activations.linear[i]);
+    if (is_plain()) {
+      product.bias = parameters + layer.bias;
+      product.has_relu = true;
+    }
+    program.record(product);
+    if (!is_plain()) record_layer_forward(program, i, parameters, activations);
     input = activations.output[i];
     input_stride = shape_.groups * layer.outputs;
     distance = layer.outputs;

@@ -66,11 +66,20 @@ nlohmann::json to_json(const std::vector<Finding>& findings) {
 void check_update_place(const RunPlan& plan, const DeviceChoice& choice,
                         std::vector<Finding>& findings) {
   if (plan.update != "device" || choice.effective == "none") return;
-  const bool is_host_memory = backend_api(choice.effective).is_host_memory != 0;
-  const UpdatePlace place = choose_update_place(plan, choice.effective, is_host_memory);
+  const UpdatePlace place = choose_update_place(plan, backend_api(choice.effective));
   if (place.is_on_device) return;
   findings.push_back({"UPDATE_UNAVAILABLE", Readiness::kRefused, "collector.update",
                       "device was requested; " + place.reason, "collector.update: auto"});
+}
+
+// What the facts of the update step, the same on every device, cannot say.
+void keep_on_host_if_one_queue(const RunPlan& plan, const DeviceChoice& choice,
+                               ProgramFacts& program) {
+  if (choice.effective == "none" || backend_api(choice.effective).has_one_submit_thread == 0)
+    return;
+  const UpdatePlace place = choose_update_place(plan, backend_api(choice.effective));
+  program.ops.front().hazards.push_back(
+      {Hazard::kOnHost, place.reason, place.subject, "graph: auto"});
 }
 
 // Of the update step; without a robot model there is no task, and only the backend can be judged.
@@ -81,7 +90,8 @@ void report_graphs(const RunPlan& plan, const DeviceChoice& choice, const Task* 
   nlohmann::json update = {{"requested", plan.graph}};
   std::vector<Finding> found;
   if (task != nullptr) {
-    const ProgramFacts program = update_facts(*task, plan, backend.name);
+    ProgramFacts program = update_facts(*task, plan, backend.name);
+    keep_on_host_if_one_queue(plan, choice, program);
     found = check_graph(program, backend, policy);
     report["terms"] = term_table_of(program, found);
     update.update(to_json(program));
@@ -113,7 +123,7 @@ ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const Le
   }
   const PolicyShape shape = policy_shape_of(plan.learner, layout);
   replay.policy_bytes =
-      place.is_on_device
+      place.is_policy_on_device
           ? DevicePolicy::bytes_needed(backend_api(choice.effective), shape, plan.num_envs)
           : HostPolicy::bytes_needed(shape, plan.num_envs);
   replay.is_device_host_memory = choice.effective == "cpu" || choice.effective == "none";

@@ -32,7 +32,8 @@ std::vector<Extent> extents(const GemmOp& op) {
   const uint64_t b = op.transpose_b ? matrix(n, k, op.b_stride) : matrix(k, n, op.b_stride);
   return {{op.a, last * op.a_distance + a, Access::kRead},
           {op.b, last * op.b_distance + b, Access::kRead},
-          {op.c, last * op.c_distance + matrix(m, n, op.c_stride), Access::kWrite}};
+          {op.c, last * op.c_distance + matrix(m, n, op.c_stride), Access::kWrite},
+          read(op.bias, op.count * n)};
 }
 
 std::vector<Extent> extents(const LayerForwardOp& op) {
@@ -53,10 +54,6 @@ std::vector<Extent> extents(const LayerBackwardOp& op) {
           read(op.bias, parameters),      read(op.gain, parameters),
           read(op.shift, parameters),     {op.bias_gradient, parameters},
           {op.gain_gradient, parameters}, {op.shift_gradient, parameters}};
-}
-
-std::vector<Extent> extents(const ReluForwardOp& op) {
-  return {{op.values, product(op.rows, op.width)}, read(op.bias, static_cast<uint64_t>(op.width))};
 }
 
 std::vector<Extent> extents(const ReluBackwardOp& op) {
@@ -270,7 +267,8 @@ bool can_take_inputs(const Op& op) {
 // What beside its extents makes an op another one.
 std::string variety_of(const Op& op) {
   if (const auto* gemm = std::get_if<GemmOp>(&op)) {
-    return std::to_string(gemm->m) + "x" + std::to_string(gemm->n) + "x" + std::to_string(gemm->k);
+    return std::to_string(gemm->m) + "x" + std::to_string(gemm->n) + "x" + std::to_string(gemm->k) +
+           (gemm->has_relu ? " relu" : "");
   }
   if (const auto* pointwise = std::get_if<PointwiseOp>(&op)) {
     return std::to_string(static_cast<int>(pointwise->function)) + "," +
@@ -355,6 +353,10 @@ void Program::append(const Record& record) {
     MR_CHECK(extent.operand.offset + extent.count <= carrier.count,
              who + " reaches beyond carrier '" + carrier.name + "'");
     used.push_back(extent);
+  }
+  if (const auto* gemm = std::get_if<GemmOp>(&record.op)) {
+    MR_CHECK(!gemm->accumulates || (!gemm->bias.used() && !gemm->has_relu),
+             who + " accumulates, so it has no bias and no ReLU");
   }
   if (const auto* pointwise = std::get_if<PointwiseOp>(&record.op)) {
     const ScalarSource& scalar = pointwise->scalar;

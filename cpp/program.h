@@ -43,7 +43,8 @@ struct UnpackOp {
   Operand mean, scale;                 // unused without a normaliser
 };
 
-// c = op(a) op(b), or c += where it accumulates; `count` times at the given distances.
+// c = op(a) op(b), or c += where it accumulates; `count` times at the given distances. A layer's
+// bias and ReLU are part of its product: devices have them for next to nothing there.
 struct GemmOp {
   bool transpose_a, transpose_b;
   int m, n, k;
@@ -52,6 +53,8 @@ struct GemmOp {
   int count;
   uint64_t a_distance, b_distance, c_distance;
   bool accumulates;
+  Operand bias;   // [product][n], added to every row of c; unused: none, as where it accumulates
+  bool has_relu;  // c = max(0, c), after the bias; what is not a number stays one
 };
 
 // y = silu(gain * (linear + bias - mean) * inverse_deviation + shift), mean and deviation those of
@@ -68,12 +71,6 @@ struct LayerBackwardOp {
   int rows, groups, width;
   Operand gradient, linear, mean, inverse_deviation, bias, gain, shift;
   Operand bias_gradient, gain_gradient, shift_gradient;  // all unused: only the input's gradient
-};
-
-// values = max(0, values + bias); `width` of all groups together.
-struct ReluForwardOp {
-  int rows, width;
-  Operand values, bias;
 };
 
 // `gradient` holds dL/doutput on entry and dL/dlinear on return.
@@ -347,8 +344,8 @@ using Op =
                  ActionGradientOp, ProjectTargetOp, CriticLossOp, ActorLossOp, GradientNormOp,
                  AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp, BatchNormBackwardOp,
                  RunningStatisticsOp, RmsNormForwardOp, RmsNormBackwardOp, NormaliseRowsOp,
-                 ReluForwardOp, ReluBackwardOp, ScalarTargetOp, ScalarCriticLossOp,
-                 ScalarActorLossOp, PointwiseOp, RandomFillOp, CopyInOp, HostFunctionOp>;
+                 ReluBackwardOp, ScalarTargetOp, ScalarCriticLossOp, ScalarActorLossOp, PointwiseOp,
+                 RandomFillOp, CopyInOp, HostFunctionOp>;
 
 // Here, because a plug-in names ops, too.
 inline const char* kind_of(const Op& op) {
@@ -372,7 +369,6 @@ inline const char* kind_of(const Op& op) {
                                            "rms_norm_forward",
                                            "rms_norm_backward",
                                            "normalise_rows",
-                                           "relu_forward",
                                            "relu_backward",
                                            "scalar_target",
                                            "scalar_critic_loss",

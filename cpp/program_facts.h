@@ -22,6 +22,10 @@ enum class Hazard {
   kColdLibrary,     // a library that has not yet run with these shapes
   kUnloadedModule,  // a kernel that is loaded or compiled at its first launch
   kCollective,      // several devices wait for each other
+  kManyBindings,    // it binds more buffers than a command of a replay object holds
+  kFarOffset,       // it binds an offset that a command of a replay object cannot hold
+  kIndirectGrid,    // its grid is read from the device's memory
+  kEdited,          // its commands change between replays, which may be in flight
   kOnHost           // it does not run on the device at all
 };
 

@@ -7,13 +7,6 @@
 namespace millrace {
 namespace {
 
-MR_CLONES void forward_row(float* __restrict values, const float* __restrict bias, int width) {
-  for (int i = 0; i < width; ++i) {
-    const float x = values[i] + bias[i];
-    values[i] = x < 0.0f ? 0.0f : x;
-  }
-}
-
 MR_CLONES void backward_row(float* __restrict gradient, const float* __restrict output, int width) {
   for (int i = 0; i < width; ++i) gradient[i] = output[i] > 0.0f ? gradient[i] : 0.0f;
 }
@@ -23,13 +16,6 @@ MR_CLONES void add_row(const float* __restrict values, float* __restrict sums, i
 }
 
 }  // namespace
-
-void execute(const ReluForwardOp& op, const CpuFrame& frame) {
-  float* values = frame.floats(op.values);
-  for (int r = 0; r < op.rows; ++r) {
-    forward_row(values + static_cast<size_t>(r) * op.width, frame.floats(op.bias), op.width);
-  }
-}
 
 void execute(const ReluBackwardOp& op, const CpuFrame& frame) {
   float* sums = op.bias_gradient.used() ? frame.floats(op.bias_gradient) : nullptr;

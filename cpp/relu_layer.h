@@ -1,12 +1,10 @@
-// A dense layer's ReLU beside its product. What is not a number stays one, so that the loss shows
-// it.
+// The gradient through a dense layer's ReLU, which itself is part of the layer's product.
 #pragma once
 
 #include "program_cpu.h"
 
 namespace millrace {
 
-void execute(const ReluForwardOp& op, const CpuFrame& frame);
 void execute(const ReluBackwardOp& op, const CpuFrame& frame);
 
 }  // namespace millrace

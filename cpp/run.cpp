@@ -34,7 +34,7 @@ Run::Run(const nlohmann::json& config)
 Run::Run(const nlohmann::json& config, const BackendApi& backend)
     : plan_(parse_plan(config)),
       backend_(backend),
-      update_place_(choose_update_place(plan_, backend.name, backend.is_host_memory != 0)),
+      update_place_(choose_update_place(plan_, backend)),
       learner_place_(choose_learner_place(plan_, backend)),
       sim_(config, plan_.num_envs, plan_.threads, plan_.seed,
            update_place_.is_on_device || learner_place_.is_on_device ? &backend_ : nullptr) {
@@ -103,7 +103,13 @@ void Run::make_learner() {
   learner_stream_ = std::make_unique<Stream>(backend_);
   learner_ = std::make_unique<LearnerSac>(std::move(programs), mirror, plan_.seed, backend_,
                                           *learner_stream_, learner_place_.precision, graph,
-                                          selection_spec());
+                                          selection_spec(), trace_.get());
+  if (!learner_place_.is_policy_on_device) {
+    policy_ = std::make_unique<HostPolicy>(
+        learner_->policy_shape(), plan_.num_envs, plan_.seed,
+        "the device's one submit thread is the learner's, and the collector's acts");
+    return;
+  }
   policy_ = std::make_unique<DevicePolicy>(
       backend_, learner_->policy_shape(), plan_.num_envs, plan_.seed,
       repeats_noise ? Noise::kOfEachRow : Noise::kOfTheTick, graph, trace_.get());
@@ -145,7 +151,7 @@ void Run::restored(bool with_replay) {
 nlohmann::json Run::advance(uint64_t ticks) {
   error_.check();
   if (!is_started_) {
-    if (!backend_.is_host_memory()) {
+    if (wants_submit_thread()) {
       submit_thread_ =
           std::make_unique<SubmitThread>(*replay_, device_update_.get(), error_, trace_.get());
     }
@@ -356,7 +362,7 @@ nlohmann::json Run::facts() const {
                  {"device_bytes", replay_->device_bytes()},
                  {"threshold_rows", replay_->threshold_rows()},
                  {"host_batch_bytes", replay_->host_batch_bytes()},
-                 {"submit_thread", backend_.is_host_memory() ? "learner" : "submit"}});
+                 {"submit_thread", wants_submit_thread() ? "submit" : "learner"}});
   return {{"carriers",
            {{"digest", hexadecimal(carriers_.digest())},
             {"total_bytes", carriers_.total_bytes()},

@@ -1,6 +1,7 @@
 // Run: a training session. It owns every part, allocates all of it when it is opened, and drives
-// the ticks from the learner thread. With the replay on the CPU that is also the submit thread; a
-// device has one of its own, and the learner thread then only waits for it.
+// the ticks from the learner thread. With the replay on the CPU, or on a device that has one submit
+// thread for everything, that is also the submit thread; another device has one of its own, and the
+// learner thread then only waits for it.
 //
 // Synchronous schedule of tick t, from boundary to boundary:
 //   publish the policy snapshot, freeze the sample range of t + 1, release t;
@@ -63,6 +64,9 @@ class Run : public Session {
   void wait_for_collector(uint64_t tick);
   const float* take_batch(uint64_t tick);
   void learn(const float* batch);
+  bool wants_submit_thread() const {
+    return !backend_.is_host_memory() && !backend_.has_one_submit_thread();
+  }
   bool has_submit_thread() const { return submit_thread_ != nullptr; }
   void settle();
   void finish_tick();

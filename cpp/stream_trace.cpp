@@ -7,7 +7,8 @@ namespace millrace {
 namespace {
 
 constexpr uint32_t kFirstTrack = 9001;  // where analysis scripts look for them
-constexpr const char* kTrackNames[] = {"gpu_stream_0", "gpu_stream_1", "gpu_stream_2"};
+constexpr const char* kTrackNames[] = {"gpu_stream_0", "gpu_stream_1", "gpu_stream_2",
+                                       "gpu_stream_3"};
 constexpr double kAnchorAge = 1e9;  // ns
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace millrace {
 
 class StreamTrace {
  public:
-  // `index`: which stream of the run, 0 to 2; each has a track of its own.
+  // `index`: which stream of the run, 0 to 3; each has a track of its own.
   StreamTrace(Backend& backend, Stream& stream, Trace& trace, uint32_t index = 0);
 
   void begin(const char* name);

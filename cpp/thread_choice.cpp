@@ -1,6 +1,10 @@
 #include "thread_choice.h"
 
+#if defined(__linux__)
 #include <sched.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -48,9 +52,26 @@ double measure(const SimSpec& spec, int num_envs, int threads, double seconds) {
   return static_cast<double>(ticks) * num_envs / seconds_since(start);
 }
 
-}  // namespace
+// What this process may run on.
+struct Processors {
+  int threads = 0, cores = 0;
+};
 
-std::vector<int> thread_candidates() {
+#if defined(__APPLE__)
+
+int read_number(const char* name) {
+  int number = 0;
+  size_t bytes = sizeof(number);
+  return sysctlbyname(name, &number, &bytes, nullptr, 0) == 0 ? number : 0;
+}
+
+Processors available_processors() {
+  return {read_number("hw.logicalcpu"), read_number("hw.physicalcpu")};
+}
+
+#else
+
+Processors available_processors() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   std::set<std::string> cores;
@@ -66,10 +87,19 @@ std::vector<int> thread_candidates() {
       cores.insert(siblings);
     }
   }
-  threads = std::max(threads, 1);
+  return {threads, static_cast<int>(cores.size())};
+}
+
+#endif
+
+}  // namespace
+
+std::vector<int> thread_candidates() {
+  const Processors processors = available_processors();
+  const int threads = std::max(processors.threads, 1);
   const int quota = quota_processors();
   const int limit = quota > 0 ? std::min(quota, threads) : threads;
-  std::set<int> candidates = {limit, std::min(limit, std::max(1, static_cast<int>(cores.size())))};
+  std::set<int> candidates = {limit, std::min(limit, std::max(1, processors.cores))};
   return {candidates.begin(), candidates.end()};
 }
 

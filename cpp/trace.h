@@ -50,6 +50,8 @@ constexpr const char* kGpuUpdate = "gpu/update_step";
 constexpr const char* kGpuUpdateDownload = "gpu/update_step_d2h";
 // Observations up, where they are not there yet, the policy's program and actions down.
 constexpr const char* kGpuPolicy = "gpu/policy";
+// One update, of the critics alone or of critics and actor.
+constexpr const char* kGpuLearner = "gpu/learner_update";
 constexpr const char* kCollectorUpdate = "collector/update_step";
 constexpr const char* kCollectorReset = "collector/reset";
 }  // namespace span

@@ -2,11 +2,15 @@
 
 namespace millrace {
 
-UpdatePlace choose_update_place(const RunPlan& plan, const std::string& device,
-                                bool is_host_memory) {
-  if (is_host_memory) {
+UpdatePlace choose_update_place(const RunPlan& plan, const BackendApi& device) {
+  const std::string the_backend = std::string("the ") + device.name + " backend";
+  if (device.is_host_memory != 0) {
     return {false, "BACKEND_HAS_NO_GRAPHS", "device",
-            "the " + device + " backend runs the update step on the workers' threads"};
+            the_backend + " runs the update step on the workers' threads"};
+  }
+  if (device.has_one_submit_thread != 0) {
+    return {false, "UPDATE_ON_HOST", "device",
+            the_backend + " has one queue, where robots would wait for the learner's updates"};
   }
   if (plan.update == "host") {
     return {false, "UPDATE_ON_HOST", "collector.update", "collector.update: host was requested"};

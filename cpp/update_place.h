@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "backend.h"
 #include "run_plan.h"
 
 namespace millrace {
@@ -17,8 +18,7 @@ struct UpdatePlace {
   std::string reason;
 };
 
-// `is_host_memory`: of the device that holds the replay.
-UpdatePlace choose_update_place(const RunPlan& plan, const std::string& device,
-                                bool is_host_memory);
+// `device` holds the replay.
+UpdatePlace choose_update_place(const RunPlan& plan, const BackendApi& device);
 
 }  // namespace millrace

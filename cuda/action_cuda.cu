@@ -30,6 +30,7 @@ struct Sample {
 template <bool kIsExact, class Stored>
 __global__ void __launch_bounds__(kThreads)
     sample_actions(const Arguments* arguments, const Sample<Stored> sample) {
+  wait_for_kernels_before();
   const WarpTeam team;
   const int r = static_cast<int>(blockIdx.x) * kRowsOfABlock + threadIdx.x / kWarp;
   if (r >= sample.rows) return;
@@ -60,6 +61,7 @@ struct Heads {
 template <bool kIsExact, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
     action_gradients(const Heads<Stored> heads, float* parts) {
+  wait_for_kernels_before();
   __shared__ float room[kPartWarps];
   const float alpha_share = mr_exp(*heads.log_alpha) / static_cast<float>(heads.rows);
   float deviations = 0.0f;
@@ -77,6 +79,7 @@ __global__ void __launch_bounds__(kPartThreads)
 
 __global__ void __launch_bounds__(kParts)
     mean_of_parts(const float* parts, float count, float* mean) {
+  wait_for_kernels_before();
   __shared__ float room[kParts / kWarp];
   const float sum = sum_of_parts(parts, room);
   if (threadIdx.x == 0) *mean = sum / count;

@@ -399,6 +399,7 @@ const BackendApi kApi = {
     1,
     precision_bit(Precision::kFp32) | precision_bit(Precision::kTf32) |
         precision_bit(Precision::kBf16),
+    0,
     open_device,
     close_device,
     last_error,

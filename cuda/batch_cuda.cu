@@ -22,6 +22,7 @@ struct Unpack {
 template <class Stored>
 __global__ void __launch_bounds__(kThreads)
     unpack_rows(const Arguments* arguments, const Unpack<Stored> unpack) {
+  wait_for_kernels_before();
   const int r = static_cast<int>(blockIdx.x) * kRowsOfABlock + threadIdx.x / kWarp;
   if (r >= unpack.rows) return;
   const bool is_mirrored = r >= unpack.source_rows;

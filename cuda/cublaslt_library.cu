@@ -16,6 +16,8 @@ constexpr int kSuccess = 0;
 constexpr int kInvalidValue = 7, kArchitectureMismatch = 8, kNotSupported = 15;
 constexpr int kComputeFp32 = 68, kComputeBf16 = 75, kComputeTf32 = 77;
 constexpr int kDescriptionTransposeA = 3, kDescriptionTransposeB = 4;
+constexpr int kDescriptionEpilogue = 7, kDescriptionBias = 8, kDescriptionBiasDistance = 10;
+constexpr int kEpilogueRelu = 2, kEpilogueBias = 4, kEpilogueReluBias = 6;
 constexpr int kLayoutBatchCount = 5, kLayoutBatchDistance = 6;
 constexpr int kPreferenceWorkspaceBytes = 1, kPreferenceReductionSchemes = 3;
 constexpr int kPreferenceAlignmentA = 5;  // then B, C, D
@@ -148,6 +150,25 @@ struct ProductPlan {
            api.set_layout(*layout, kLayoutBatchDistance, &elements, sizeof(elements)) == kSuccess;
   }
 
+  // A bias lies in what the library calls columns: one number for each of our columns.
+  bool describe_epilogue(const GemmOp& op) {
+    if (!op.bias.used() && !op.has_relu) return true;
+    const int epilogue = !op.bias.used() ? kEpilogueRelu
+                         : op.has_relu   ? kEpilogueReluBias
+                                         : kEpilogueBias;
+    const int64_t distance = op.n;
+    return api.set_description(description, kDescriptionEpilogue, &epilogue, sizeof(epilogue)) ==
+               kSuccess &&
+           (!op.bias.used() || op.count == 1 ||
+            api.set_description(description, kDescriptionBiasDistance, &distance,
+                                sizeof(distance)) == kSuccess);
+  }
+
+  bool point_to_bias(const void* bias) const {
+    return bias == nullptr ||
+           api.set_description(description, kDescriptionBias, &bias, sizeof(bias)) == kSuccess;
+  }
+
   bool describe(const GemmOp& op, Precision precision, const ProductOperands& operands) {
     const int compute_type = operands.are_bf16 ? kComputeFp32 : compute_type_of(precision);
     const int transpose_first = op.transpose_b ? 1 : 0, transpose_second = op.transpose_a ? 1 : 0;
@@ -158,6 +179,7 @@ struct ProductPlan {
                                sizeof(transpose_first)) == kSuccess &&
            api.set_description(description, kDescriptionTransposeB, &transpose_second,
                                sizeof(transpose_second)) == kSuccess &&
+           describe_epilogue(op) && point_to_bias(operands.bias) &&
            lay_out(&first, operands.are_bf16, b_rows, b_columns, op.b_stride, op.b_distance,
                    op.count) &&
            lay_out(&second, operands.are_bf16, a_rows, a_columns, op.a_stride, op.a_distance,
@@ -242,7 +264,9 @@ cudaError_t CublasLt::multiply(cudaStream_t stream, const GemmOp& op, Precision 
              alignments[1],
              alignments[2],
              word(operands.are_bf16),
-             word(operands.is_result_bf16)};
+             word(operands.is_result_bf16),
+             word(op.bias.used()),
+             word(op.has_relu)};
   auto place = plans_.find(key);
   std::unique_ptr<RelaxedCapture> relaxed;  // also for the first launch: it loads the kernel
   if (place == plans_.end()) {
@@ -253,7 +277,7 @@ cudaError_t CublasLt::multiply(cudaStream_t stream, const GemmOp& op, Precision 
     place = plans_.emplace(std::move(key), std::move(plan)).first;
   }
   const ProductPlan* plan = place->second.get();
-  if (plan == nullptr) return cudaErrorNotSupported;
+  if (plan == nullptr || !plan->point_to_bias(operands.bias)) return cudaErrorNotSupported;
   const float one = 1.0f, of_before = op.accumulates ? 1.0f : 0.0f;
   const int status = api_.multiply(handle_, plan->description, &one, b, plan->first, a,
                                    plan->second, &of_before, c, plan->result, c, plan->result,

@@ -21,11 +21,12 @@ namespace millrace {
 struct CublasLtApi;
 struct ProductPlan;
 
-// Where the operands of a product lie, and as what: floats, or bf16.
+// Where the operands of a product lie, and as what: floats, or bf16. A bias is as the result is.
 struct ProductOperands {
   const void *a, *b;
   void* c;
   bool are_bf16, is_result_bf16;
+  const void* bias;  // or null
 };
 
 class CublasLt {

@@ -21,7 +21,8 @@ struct Product {
   int m, n, k;
   FloatSource a, b;  // of floats, or both of bf16
   void* c;
-  int is_c_bf16, accumulates;
+  int is_c_bf16, accumulates, has_relu;
+  const float* bias;  // or null
   int a_stride, b_stride, c_stride;
   u64 a_distance, b_distance, c_distance;
   int pieces, k_of_a_piece;  // k_of_a_piece is a multiple of kTileK
@@ -32,6 +33,8 @@ struct Product {
     *place = static_cast<Stored>(accumulates ? to_float(*place) + value : value);
   }
   __device__ void put(int product, int row, int column, float value) const {
+    if (bias != nullptr) value += bias[product * n + column];
+    if (has_relu && value < 0.0f) value = 0.0f;
     const u64 at = product * c_distance + static_cast<u64>(row) * c_stride + column;
     if (is_c_bf16) {
       put(static_cast<Bf16*>(c) + at, value);
@@ -110,6 +113,7 @@ struct Tiles {
 // Block (tile of n, tile of m, product and piece).
 template <class Math, class Source, bool kTransposeA, bool kTransposeB>
 __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float* pieces) {
+  wait_for_kernels_before();
   using Shape = Tiles<Math, Source, kTransposeA, kTransposeB>;
   using Stored = typename Math::Stored;
   extern __shared__ float4 shared[];
@@ -178,6 +182,7 @@ __global__ void __launch_bounds__(kGemmThreads) multiply(const Product p, float*
 
 // Block (elements, product).
 __global__ void __launch_bounds__(kAddThreads) add_pieces(const Product p, const float* pieces) {
+  wait_for_kernels_before();
   const u64 size = static_cast<u64>(p.m) * p.n;
   const u64 i = static_cast<u64>(blockIdx.x) * kAddThreads + threadIdx.x;
   if (i >= size) return;
@@ -249,9 +254,19 @@ ProductOperands operands_of(const CudaFrame& frame, const GemmOp& op) {
   };
   const void *a = narrow(op.a), *b = narrow(op.b);
   const bool is_narrow = a != nullptr && b != nullptr;
-  return {is_narrow ? a : frame.floats(op.a), is_narrow ? b : frame.floats(op.b),
+  return {is_narrow ? a : frame.floats(op.a),
+          is_narrow ? b : frame.floats(op.b),
           frame.is_bf16(op.c) ? static_cast<void*>(frame.at<Bf16>(op.c)) : frame.floats(op.c),
-          is_narrow, frame.is_bf16(op.c)};
+          is_narrow,
+          frame.is_bf16(op.c),
+          frame.is_bf16(op.c) ? static_cast<const void*>(frame.product_copy(op.bias))
+                              : frame.floats(op.bias)};
+}
+
+// Whether the library finds the bias, if there is one, as it wants it.
+bool has_bias_for_library(const GemmOp& op, const ProductOperands& operands) {
+  constexpr size_t kBiasBytes = 16;
+  return !op.bias.used() || (operands.bias != nullptr && are_aligned({operands.bias}, kBiasBytes));
 }
 
 }  // namespace
@@ -270,7 +285,7 @@ cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
   if (!has_input && !operands.are_bf16 && (frame.is_bf16(op.a) || frame.is_bf16(op.b))) {
     return cudaErrorInvalidValue;  // bf16 times floats
   }
-  if (frame.library != nullptr && !has_input) {
+  if (frame.library != nullptr && !has_input && has_bias_for_library(op, operands)) {
     const cudaError_t code =
         frame.library->multiply(frame.stream, op, frame.precision, operands, frame.scratch);
     if (code != cudaErrorNotSupported) return code;
@@ -291,6 +306,8 @@ cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op) {
   product.b_distance = op.b_distance;
   product.c_distance = op.c_distance;
   product.accumulates = op.accumulates ? 1 : 0;
+  product.has_relu = op.has_relu ? 1 : 0;
+  product.bias = frame.floats(op.bias);
   product.pieces = split.pieces;
   product.k_of_a_piece = split.k_of_a_piece;
   switch (frame.precision) {

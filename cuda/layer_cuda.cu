@@ -1,11 +1,12 @@
 // Dense layers beside their products: a warp is the team of one row of one group and keeps it in
 // registers, so that a row passes through memory once; the next one is on its way meanwhile. The
-// group's parameters wait in shared memory: in registers they would leave room for few warps.
+// group's parameters wait in shared memory.
 // Gradients of the parameters add up in three steps of fixed order: each warp over its rows, the
 // warps of a block, then the blocks. (A block of three warps per row was measured, and slower.)
 #include <algorithm>
 #include <type_traits>
 
+#include "chunk_sums_cuda.cuh"
 #include "dense_layer_body.h"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
@@ -23,9 +24,6 @@ constexpr int kLayerWarps = 4;  // of a block
 constexpr int kLayerThreads = kLayerWarps * kWarp;
 constexpr int kSums = 3;  // gain, shift, bias
 constexpr int kSumThreads = 256;
-constexpr int kAddThreads = 1024;
-constexpr int kAddColumns = kWarp;  // of a block that adds chunks up
-constexpr int kAddLanes = kAddThreads / kAddColumns;
 
 template <class Stored>
 constexpr bool kIsRough = std::is_same_v<Stored, Bf16>;
@@ -54,52 +52,63 @@ struct Spread {
   }
 };
 
-// A group's parameters in shared memory: bias, gain, shift.
-class SharedParameters {
+// A lane's columns of a vector in shared memory, read where they are used, a pack at a time: in
+// registers they would leave room for few warps.
+template <class Row>
+class SharedColumns {
  public:
-  static constexpr int kVectors = 3;
+  __device__ explicit SharedColumns(const float* vector)
+      : vector_(vector + WarpTeam().lane() * Row::kVector) {}
 
-  // All threads of the block.
-  __device__ SharedParameters(float* shared, const float* bias, const float* gain,
-                              const float* shift, int width)
-      : shared_(shared) {
-    for (int i = static_cast<int>(threadIdx.x); i < width; i += kLayerThreads) {
-      shared[i] = bias[i];
-      shared[width + i] = gain[i];
-      shared[2 * width + i] = shift[i];
+  // In the order of `own`.
+  __device__ float operator[](int own) const {
+    if (own % Row::kVector == 0) {
+      pack_ = *reinterpret_cast<const Pack*>(vector_ + own * kWarp);
     }
-    __syncthreads();
-  }
-
-  // Into registers: read again for each row, not kept, whatever the compiler would like.
-  template <class Row>
-  __device__ LayerParameters<Row::kOwn> own(int width) const {
-    asm volatile("" ::: "memory");
-    LayerParameters<Row::kOwn> parameters;
-    OwnRow<float, Row::kOwn, Row::kVector> row;
-    row.read(shared_, width);
-    row.unpack(parameters.bias);
-    row.read(shared_ + width, width);
-    row.unpack(parameters.gain);
-    row.read(shared_ + 2 * width, width);
-    row.unpack(parameters.shift);
-    return parameters;
+    return pack_.values[own % Row::kVector];
   }
 
  private:
-  const float* shared_;
+  using Pack = Packed<float, Row::kVector>;
+  const float* vector_;
+  mutable Pack pack_;
 };
+
+template <class Row>
+struct SharedParameters {
+  SharedColumns<Row> bias, gain, shift;
+};
+
+constexpr int kParameterVectors = 3;
+
+// A group's parameters to shared memory; all threads of the block.
+template <class Row, class Stored>
+__device__ SharedParameters<Row> share_parameters(const Layer<Stored>& layer, float* shared,
+                                                  int width) {
+  const u64 first = static_cast<u64>(blockIdx.y) * width;
+  for (int i = static_cast<int>(threadIdx.x); i < width; i += kLayerThreads) {
+    shared[i] = layer.bias[first + i];
+    shared[width + i] = layer.gain[first + i];
+    shared[2 * width + i] = layer.shift[first + i];
+  }
+  __syncthreads();
+  return {SharedColumns<Row>(shared), SharedColumns<Row>(shared + width),
+          SharedColumns<Row>(shared + 2 * width)};
+}
+
+// Keeps the compiler from reading parameters once for all rows, into registers.
+__device__ inline void forget_shared() { asm volatile("" ::: "memory"); }
 
 // Block (chunk, group).
 template <class Row, class Stored>
 __global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer<Stored> layer) {
+  wait_for_kernels_before();
   using Own = OwnRow<Stored, Row::kOwn, Row::kVector>;
   extern __shared__ float4 shared[];
   const WarpTeam team;
   const int width = Row::width(layer.width);
-  const u64 first = static_cast<u64>(blockIdx.y) * width;
-  const SharedParameters parameters(reinterpret_cast<float*>(shared), layer.bias + first,
-                                    layer.gain + first, layer.shift + first, width);
+  const SharedParameters<Row> parameters =
+      share_parameters<Row>(layer, reinterpret_cast<float*>(shared), width);
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
   int r = begin + static_cast<int>(threadIdx.x) / kWarp;
@@ -110,8 +119,9 @@ __global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer<Store
     next.unpack(row);
     const int after = r + kLayerWarps;
     if (after < end) next.read(layer.linear + layer.first_of(after), width);
-    const LayerNorm norm = layer_forward_row<Row::kOwn, Row::kVector, kIsRough<Stored>>(
-        team, parameters.own<Row>(width), row, width);
+    forget_shared();
+    const LayerNorm norm =
+        layer_forward_row<Row::kOwn, Row::kVector, kIsRough<Stored>>(team, parameters, row, width);
     Own::write(row, layer.output + layer.first_of(r), width);
     if (!team.leads()) continue;
     layer.mean[layer.row_of(r)] = norm.mean;
@@ -138,14 +148,13 @@ __device__ void add_warps(const float (&own)[Row::kOwn], float* room, int width,
 template <class Row, class Stored, bool kHasSums>
 __global__ void __launch_bounds__(kLayerThreads)
     layer_backward(const Layer<Stored> layer, float* partial) {
+  wait_for_kernels_before();
   using Own = OwnRow<Stored, Row::kOwn, Row::kVector>;
   extern __shared__ float4 shared[];
   float* const room = reinterpret_cast<float*>(shared);
   const WarpTeam team;
   const int width = Row::width(layer.width);
-  const u64 first = static_cast<u64>(blockIdx.y) * width;
-  const SharedParameters parameters(room, layer.bias + first, layer.gain + first,
-                                    layer.shift + first, width);
+  const SharedParameters<Row> parameters = share_parameters<Row>(layer, room, width);
   LayerSums<Row::kOwn> sums;
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
@@ -164,50 +173,24 @@ __global__ void __launch_bounds__(kLayerThreads)
     next_gradient.unpack(gradient);
     const LayerNorm norm = next_norm;
     if (r + kLayerWarps < end) read(r + kLayerWarps);
+    forget_shared();
     layer_backward_row<kHasSums, Row::kOwn, Row::kVector, kIsRough<Stored>>(
-        team, parameters.own<Row>(width), norm, linear, gradient, width, sums);
+        team, parameters, norm, linear, gradient, width, sums);
     Own::write(gradient, layer.gradient + layer.first_of(r), width);
   }
   if (!kHasSums) return;
   const u64 all = static_cast<u64>(layer.groups) * width;
-  partial += blockIdx.x * kSums * all + first;
+  partial += blockIdx.x * kSums * all + static_cast<u64>(blockIdx.y) * width;
   add_warps<Row>(sums.gain, room, width, partial);
   add_warps<Row>(sums.shift, room, width, partial + all);
   add_warps<Row>(sums.bias, room, width, partial + 2 * all);
-}
-
-// sums[which][i] = sum over chunks of partial[chunk][which][i]; `which` is the block's row. A warp
-// reads kAddColumns columns of every kAddLanes-th chunk.
-struct ChunkSums {
-  const float* partial;
-  u64 width;
-  int chunks;
-  float* sums[kSums];
-};
-
-__global__ void __launch_bounds__(kAddThreads) add_chunks(const __grid_constant__ ChunkSums op) {
-  __shared__ float room[kAddLanes][kAddColumns];
-  const int lane = static_cast<int>(threadIdx.x) / kAddColumns;
-  const int column = static_cast<int>(threadIdx.x) % kAddColumns;
-  const u64 i = static_cast<u64>(blockIdx.x) * kAddColumns + column;
-  const u64 distance = gridDim.y * op.width;
-  float sum = 0.0f;
-  if (i < op.width) {
-    const float* partial = op.partial + blockIdx.y * op.width + i;
-#pragma unroll 8
-    for (int chunk = lane; chunk < op.chunks; chunk += kAddLanes) sum += partial[chunk * distance];
-  }
-  room[lane][column] = sum;
-  __syncthreads();
-  if (lane != 0 || i >= op.width) return;
-  for (int other = 1; other < kAddLanes; ++other) sum += room[other][column];
-  op.sums[blockIdx.y][i] = sum;
 }
 
 // Block (columns, chunk): partial[chunk][column].
 template <class Stored>
 __global__ void __launch_bounds__(kSumThreads)
     sum_columns(const Stored* values, int rows, int rows_of_a_chunk, u64 width, float* partial) {
+  wait_for_kernels_before();
   const u64 i = static_cast<u64>(blockIdx.x) * kSumThreads + threadIdx.x;
   if (i >= width) return;
   const int begin = static_cast<int>(blockIdx.y) * rows_of_a_chunk;
@@ -284,12 +267,6 @@ Layer<Stored> layer_of(const CudaFrame& frame, const LayerOp& op, int rows_of_a_
           gradient};
 }
 
-cudaError_t launch_add_chunks(const CudaFrame& frame, int count, const ChunkSums& sums) {
-  return launch_kernel(frame.stream,
-                       dim3(blocks_for(sums.width, kAddColumns), static_cast<unsigned>(count)),
-                       kAddThreads, 0, add_chunks, sums);
-}
-
 }  // namespace
 
 u64 scratch_floats(const LayerBackwardOp& op) {
@@ -304,8 +281,7 @@ u64 scratch_floats(const ColumnSumOp& op) {
 cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op) {
   const Chunks chunks = forward_chunks(op);
   const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
-  const size_t shared_bytes =
-      static_cast<size_t>(SharedParameters::kVectors * op.width) * sizeof(float);
+  const size_t shared_bytes = static_cast<size_t>(kParameterVectors * op.width) * sizeof(float);
   return with_stored(frame, op.output, [&](auto* output) {
     using Stored = std::remove_pointer_t<decltype(output)>;
     const Layer<Stored> layer =
@@ -322,8 +298,7 @@ cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {
   const bool has_sums = op.bias_gradient.used();
   const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
   const size_t shared_bytes =
-      static_cast<size_t>(std::max(SharedParameters::kVectors, kLayerWarps) * op.width) *
-      sizeof(float);
+      static_cast<size_t>(std::max(kParameterVectors, kLayerWarps) * op.width) * sizeof(float);
   const cudaError_t code = with_stored(frame, op.gradient, [&](auto* gradient) {
     using Stored = std::remove_pointer_t<decltype(gradient)>;
     const Layer<Stored> layer =
@@ -337,10 +312,11 @@ cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {
     });
   });
   if (code != cudaSuccess || !has_sums) return code;
-  return launch_add_chunks(frame, kSums,
+  return launch_add_chunks(frame.stream,
                            {frame.scratch,
                             static_cast<u64>(op.groups) * op.width,
                             chunks.count,
+                            kSums,
                             {frame.floats(op.gain_gradient), frame.floats(op.shift_gradient),
                              frame.floats(op.bias_gradient)}});
 }
@@ -355,8 +331,8 @@ cudaError_t launch_op(const CudaFrame& frame, const ColumnSumOp& op) {
                          chunks.rows_of_each, width, frame.scratch);
   });
   if (code != cudaSuccess) return code;
-  return launch_add_chunks(
-      frame, 1, {frame.scratch, width, chunks.count, {frame.floats(op.sums), nullptr, nullptr}});
+  return launch_add_chunks(frame.stream,
+                           {frame.scratch, width, chunks.count, 1, {frame.floats(op.sums)}});
 }
 
 }  // namespace millrace

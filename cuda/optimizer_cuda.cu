@@ -12,10 +12,12 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTemperatureThreads = 1024;
+constexpr int kAdamWVector = 4;
 constexpr u64 kStepFloats = (sizeof(AdamWStep) + sizeof(float) - 1) / sizeof(float);
 
 __global__ void __launch_bounds__(kPartThreads)
     sum_squares(const float* gradient, u64 count, float* parts) {
+  wait_for_kernels_before();
   __shared__ float room[kPartWarps];
   float sum = 0.0f;
   for (u64 i = static_cast<u64>(blockIdx.x) * kPartThreads + threadIdx.x; i < count;
@@ -34,6 +36,7 @@ struct Norm {
 };
 
 __global__ void __launch_bounds__(kParts) finish_norm(const float* parts, const Norm op) {
+  wait_for_kernels_before();
   __shared__ double room[kParts / kWarp];
   const double sum = block_sum(static_cast<double>(parts[threadIdx.x]), room);
   if (threadIdx.x != 0) return;
@@ -47,6 +50,7 @@ __global__ void __launch_bounds__(kParts) finish_norm(const float* parts, const 
 // What all parameters share, once: the count of steps must move exactly once.
 __global__ void begin_step(const Arguments* arguments, AdamWConstants constants, LearningRate rate,
                            const float* clip, const float* finite, u64* count, AdamWStep* step) {
+  wait_for_kernels_before();
   if (*finite != 1.0f) return;
   *step = adamw_step(constants, arguments->learning_rate(rate), ++*count);
   step->gradient_scale = *clip;
@@ -61,24 +65,51 @@ struct Trained {
   Bf16 *parameters_copy, *target_copy;  // that products read; or null
 };
 
+// A thread takes kVector parameters side by side.
+template <int kVector>
 __global__ void __launch_bounds__(kThreads)
     adamw(const AdamWStep* shared_step, const float* finite, const Trained trained) {
-  const u64 i = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
+  wait_for_kernels_before();
+  using Floats = Packed<float, kVector>;
+  using Copies = Packed<Bf16, kVector>;
+  const u64 i = (static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x) * kVector;
   if (i >= trained.count || *finite != 1.0f) return;
   const AdamWStep step = *shared_step;
-  float first = trained.first[i], second = trained.second[i];
-  const float parameter =
-      adamw_element(step, trained.gradient[i], trained.parameters[i], &first, &second);
-  trained.first[i] = first;
-  trained.second[i] = second;
-  trained.parameters[i] = parameter;
+  const Floats gradient = *reinterpret_cast<const Floats*>(trained.gradient + i);
+  Floats parameter = *reinterpret_cast<Floats*>(trained.parameters + i);
+  Floats first = *reinterpret_cast<Floats*>(trained.first + i);
+  Floats second = *reinterpret_cast<Floats*>(trained.second + i);
+  Copies copy;
+#pragma unroll
+  for (int j = 0; j < kVector; ++j) {
+    parameter.values[j] = adamw_element(step, gradient.values[j], parameter.values[j],
+                                        &first.values[j], &second.values[j]);
+    copy.values[j] = static_cast<Bf16>(parameter.values[j]);
+  }
+  *reinterpret_cast<Floats*>(trained.first + i) = first;
+  *reinterpret_cast<Floats*>(trained.second + i) = second;
+  *reinterpret_cast<Floats*>(trained.parameters + i) = parameter;
   if (trained.parameters_copy != nullptr) {
-    trained.parameters_copy[i] = static_cast<Bf16>(parameter);
+    *reinterpret_cast<Copies*>(trained.parameters_copy + i) = copy;
   }
   if (trained.target == nullptr) return;
-  const float target = trained.target[i] + step.target_rate * (parameter - trained.target[i]);
-  trained.target[i] = target;
-  if (trained.target_copy != nullptr) trained.target_copy[i] = static_cast<Bf16>(target);
+  Floats target = *reinterpret_cast<Floats*>(trained.target + i);
+#pragma unroll
+  for (int j = 0; j < kVector; ++j) {
+    target.values[j] += step.target_rate * (parameter.values[j] - target.values[j]);
+    copy.values[j] = static_cast<Bf16>(target.values[j]);
+  }
+  *reinterpret_cast<Floats*>(trained.target + i) = target;
+  if (trained.target_copy != nullptr) *reinterpret_cast<Copies*>(trained.target_copy + i) = copy;
+}
+
+bool has_vectors(const Trained& trained) {
+  return trained.count % kAdamWVector == 0 &&
+         are_aligned(
+             {trained.gradient, trained.parameters, trained.first, trained.second, trained.target},
+             sizeof(Packed<float, kAdamWVector>)) &&
+         are_aligned({trained.parameters_copy, trained.target_copy},
+                     sizeof(Packed<Bf16, kAdamWVector>));
 }
 
 struct Temperature {
@@ -94,6 +125,7 @@ struct Temperature {
 
 __global__ void __launch_bounds__(kTemperatureThreads)
     step_temperature(const Arguments* arguments, const Temperature op) {
+  wait_for_kernels_before();
   __shared__ double room[kTemperatureThreads / kWarp];
   double sum = 0;
   for (int r = static_cast<int>(threadIdx.x); r < op.rows; r += kTemperatureThreads) {
@@ -142,8 +174,11 @@ cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op) {
                            frame.floats(op.target),
                            frame.product_copy(op.parameters),
                            frame.product_copy(op.target)};
-  return launch_kernel(frame.stream, blocks_for(op.count, kThreads), kThreads, 0, adamw, step,
-                       finite, trained);
+  return has_vectors(trained)
+             ? launch_kernel(frame.stream, blocks_for(op.count / kAdamWVector, kThreads), kThreads,
+                             0, adamw<kAdamWVector>, step, finite, trained)
+             : launch_kernel(frame.stream, blocks_for(op.count, kThreads), kThreads, 0, adamw<1>,
+                             step, finite, trained);
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const TemperatureOp& op) {

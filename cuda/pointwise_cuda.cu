@@ -19,6 +19,7 @@ struct Elements {
 
 template <Pointwise kFunction>
 __global__ void __launch_bounds__(kThreads) apply(const Elements elements) {
+  wait_for_kernels_before();
   const u64 i = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= elements.count) return;
   const float s = elements.scalar.get();
@@ -28,6 +29,7 @@ __global__ void __launch_bounds__(kThreads) apply(const Elements elements) {
 // A thread for four elements that begin at a multiple of 16 bytes in all three.
 template <Pointwise kFunction>
 __global__ void __launch_bounds__(kThreads) apply_wide(const Elements elements) {
+  wait_for_kernels_before();
   const u64 i = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= elements.count / kVector) return;
   const float s = elements.scalar.get();
@@ -58,6 +60,7 @@ cudaError_t launch(const CudaFrame& frame, const Elements& elements) {
 
 __global__ void __launch_bounds__(kThreads) fill(const Arguments* arguments, RandomStream stream,
                                                  u32 environment, float* target, u64 count) {
+  wait_for_kernels_before();
   const u64 i = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= count) return;
   target[i] = random_normal(random_source(arguments->seed, stream, environment, arguments->tick),

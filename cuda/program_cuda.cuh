@@ -95,7 +95,6 @@ cudaError_t launch_op(const CudaFrame& frame, const RunningStatisticsOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const RmsNormForwardOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const RmsNormBackwardOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const NormaliseRowsOp& op);
-cudaError_t launch_op(const CudaFrame& frame, const ReluForwardOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const ReluBackwardOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const ScalarTargetOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const ScalarCriticLossOp& op);

@@ -1,5 +1,5 @@
-// ReLU layers beside their products. A block of the backward kernel owns a few columns of all rows,
-// so that it adds their gradients up by itself, in an order that depends on the shapes alone.
+// Gradients through ReLU layers. A block owns a few columns of all rows, so that it adds their
+// gradients up by itself, in an order that depends on the shapes alone.
 #include <type_traits>
 
 #include "kernel_launch.cuh"
@@ -10,77 +10,64 @@
 namespace millrace {
 namespace {
 
-constexpr int kForwardThreads = 256;
-constexpr int kColumns = 8;  // of a block: one sector of memory in every row
-constexpr int kBackwardThreads = 1024;
-constexpr int kRowLanes = kBackwardThreads / kColumns;
-constexpr int kWarps = kBackwardThreads / kWarp;
+constexpr int kVector = 8;  // columns of a block: one sector of memory, or two, in every row
+constexpr int kThreads = 1024;
+constexpr int kWarps = kThreads / kWarp;
 
-// x + bias, where that is not negative; what is not a number stays one.
-template <class Stored>
-__global__ void __launch_bounds__(kForwardThreads)
-    relu_forward(Stored* values, const float* bias, u64 count, int width) {
-  const u64 i = static_cast<u64>(blockIdx.x) * kForwardThreads + threadIdx.x;
-  if (i >= count) return;
-  const float x = to_float(values[i]) + bias[i % static_cast<u64>(width)];
-  values[i] = static_cast<Stored>(x < 0.0f ? 0.0f : x);
-}
-
-// Of all rows that the block's lanes have, to the first kColumns threads.
-__device__ float sum_of_column(float sum) {
+// Of all rows that the block's threads have, to the first kColumns threads: column i to thread i.
+template <int kColumns>
+__device__ float sums_of_columns(const float (&own)[kColumns]) {
   __shared__ float room[kWarps][kColumns];
-  const int own = static_cast<int>(threadIdx.x) % kColumns;
 #pragma unroll
-  for (int distance = kWarp / 2; distance >= kColumns; distance /= 2) {
-    sum += __shfl_xor_sync(kAllLanes, sum, distance);
+  for (int i = 0; i < kColumns; ++i) {
+    const float sum = warp_sum(own[i]);
+    if (threadIdx.x % kWarp == 0) room[threadIdx.x / kWarp][i] = sum;
   }
-  if (threadIdx.x % kWarp < kColumns) room[threadIdx.x / kWarp][own] = sum;
   __syncthreads();
-  sum = 0.0f;
-  for (int warp = 0; warp < kWarps; ++warp) sum += room[warp][own];
+  float sum = 0.0f;
+  if (threadIdx.x < kColumns) {
+    for (int warp = 0; warp < kWarps; ++warp) sum += room[warp][threadIdx.x];
+  }
   return sum;
 }
 
-// With sums: those of the gradient's columns.
-template <class Stored>
-__global__ void __launch_bounds__(kBackwardThreads)
+// A block has kColumns columns of all rows, a thread those of every kThreads-th row. With sums:
+// those of the gradient's columns.
+template <int kColumns, class Stored>
+__global__ void __launch_bounds__(kThreads)
     relu_backward(Stored* gradient, const Stored* output, int rows, int width, float* sums) {
-  const int column =
-      static_cast<int>(blockIdx.x) * kColumns + static_cast<int>(threadIdx.x) % kColumns;
-  const bool is_there = column < width;
-  float sum = 0.0f;
-  if (is_there) {
-#pragma unroll 4
-    for (int r = static_cast<int>(threadIdx.x) / kColumns; r < rows; r += kRowLanes) {
-      const u64 at = static_cast<u64>(r) * width + column;
-      const float passed = to_float(output[at]) > 0.0f ? to_float(gradient[at]) : 0.0f;
-      gradient[at] = static_cast<Stored>(passed);
-      sum += passed;
+  wait_for_kernels_before();
+  using Pack = Packed<Stored, kColumns>;
+  const int column = static_cast<int>(blockIdx.x) * kColumns;
+  float own[kColumns] = {};
+  for (int r = static_cast<int>(threadIdx.x); r < rows; r += kThreads) {
+    const u64 at = static_cast<u64>(r) * width + column;
+    const Pack kept = *reinterpret_cast<const Pack*>(output + at);
+    Pack passed = *reinterpret_cast<const Pack*>(gradient + at);
+#pragma unroll
+    for (int i = 0; i < kColumns; ++i) {
+      if (!(to_float(kept.values[i]) > 0.0f)) passed.values[i] = static_cast<Stored>(0.0f);
+      own[i] += to_float(passed.values[i]);
     }
+    *reinterpret_cast<Pack*>(gradient + at) = passed;
   }
   if (sums == nullptr) return;
-  sum = sum_of_column(sum);
-  if (is_there && threadIdx.x < kColumns) sums[column] = sum;
+  const float sum = sums_of_columns(own);
+  if (threadIdx.x < kColumns) sums[column + threadIdx.x] = sum;
 }
 
 }  // namespace
 
-cudaError_t launch_op(const CudaFrame& frame, const ReluForwardOp& op) {
-  const u64 count = static_cast<u64>(op.rows) * op.width;
-  return with_stored(frame, op.values, [&](auto* values) {
-    using Stored = std::remove_pointer_t<decltype(values)>;
-    return launch_kernel(frame.stream, blocks_for(count, kForwardThreads), kForwardThreads, 0,
-                         relu_forward<Stored>, values, frame.floats(op.bias), count, op.width);
-  });
-}
-
 cudaError_t launch_op(const CudaFrame& frame, const ReluBackwardOp& op) {
-  const unsigned blocks = blocks_for(static_cast<u64>(op.width), kColumns);
   return with_stored(frame, op.gradient, [&](auto* gradient) {
     using Stored = std::remove_pointer_t<decltype(gradient)>;
-    return launch_kernel(frame.stream, blocks, kBackwardThreads, 0, relu_backward<Stored>, gradient,
-                         frame.at<Stored>(op.output), op.rows, op.width,
-                         frame.floats(op.bias_gradient));
+    const Stored* const output = frame.at<Stored>(op.output);
+    const bool is_wide = op.width % kVector == 0 &&
+                         are_aligned({gradient, output}, alignof(Packed<Stored, kVector>));
+    return launch_kernel(frame.stream,
+                         static_cast<unsigned>(is_wide ? op.width / kVector : op.width), kThreads,
+                         0, is_wide ? relu_backward<kVector, Stored> : relu_backward<1, Stored>,
+                         gradient, output, op.rows, op.width, frame.floats(op.bias_gradient));
   });
 }
 

@@ -2,6 +2,7 @@
 // gradient adds up in two steps of fixed order: each block over its rows, then the blocks.
 #include <algorithm>
 
+#include "chunk_sums_cuda.cuh"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
 #include "rms_norm_body.h"
@@ -43,6 +44,7 @@ __device__ void visit_rows(const Rms<Stored>& rms, const Visit& visit) {
 
 template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kThreads) rms_forward(const Rms<Stored> rms) {
+  wait_for_kernels_before();
   visit_rows<kOwn>(rms, [&](u64 row, const float(&gain)[kOwn]) {
     const WarpTeam team;
     float x[kOwn];
@@ -55,6 +57,7 @@ __global__ void __launch_bounds__(kThreads) rms_forward(const Rms<Stored> rms) {
 // partial[chunk][group][column], or null.
 template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kThreads) rms_backward(const Rms<Stored> rms, float* partial) {
+  wait_for_kernels_before();
   __shared__ float room[kWarps][kOwn * kWarp];
   const WarpTeam team;
   float sums[kOwn] = {};
@@ -75,16 +78,6 @@ __global__ void __launch_bounds__(kThreads) rms_backward(const Rms<Stored> rms, 
     for (int warp = 0; warp < kWarps; ++warp) sum += room[warp][column];
     partial[column] = sum;
   }
-}
-
-__global__ void __launch_bounds__(kThreads)
-    add_chunks(const float* partial, int chunks, u64 width, float* sums) {
-  const u64 i = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
-  if (i >= width) return;
-  float sum = 0.0f;
-#pragma unroll 8
-  for (int chunk = 0; chunk < chunks; ++chunk) sum += partial[chunk * width + i];
-  sums[i] = sum;
 }
 
 struct Chunks {
@@ -149,8 +142,8 @@ cudaError_t launch_op(const CudaFrame& frame, const RmsNormBackwardOp& op) {
   });
   if (code != cudaSuccess || !has_sums) return code;
   const u64 width = static_cast<u64>(op.groups) * op.width;
-  return launch_kernel(frame.stream, blocks_for(width, kThreads), kThreads, 0, add_chunks,
-                       frame.scratch, chunks.count, width, frame.floats(op.gain_gradient));
+  return launch_add_chunks(
+      frame.stream, {frame.scratch, width, chunks.count, 1, {frame.floats(op.gain_gradient)}});
 }
 
 }  // namespace millrace

@@ -39,6 +39,7 @@ struct Reward {
 __global__ void __launch_bounds__(kTargetThreads)
     scalar_targets(const Arguments* arguments, const Values next, const Reward reward,
                    float* target) {
+  wait_for_kernels_before();
   const int r = static_cast<int>(blockIdx.x) * kTargetThreads + static_cast<int>(threadIdx.x);
   if (r >= next.rows) return;
   const float* row =
@@ -69,6 +70,7 @@ template <class Stored>
 __global__ void __launch_bounds__(kLossThreads)
     scalar_critic_loss(const Values now, const float* target, Stored* gradient,
                        const CriticScalars scalars) {
+  wait_for_kernels_before();
   __shared__ float rooms[4][kLossThreads / kWarp];
   const float share = 1.0f / static_cast<float>(now.rows);
   float loss = 0.0f, value_sum = 0.0f, top = -mr_infinity(), bottom = -mr_infinity();
@@ -98,6 +100,7 @@ template <class Stored>
 __global__ void __launch_bounds__(kLossThreads)
     scalar_actor_loss(const Values now, const float* log_probability, const float* log_alpha,
                       Stored* gradient, float* loss, float* entropy) {
+  wait_for_kernels_before();
   __shared__ float rooms[2][kLossThreads / kWarp];
   const float share = 1.0f / static_cast<float>(now.rows);
   float value_sum = 0.0f, log_probability_sum = 0.0f;

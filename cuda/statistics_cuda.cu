@@ -16,6 +16,7 @@ struct Statistics {
 };
 
 __global__ void __launch_bounds__(kMaxScalars) fold_scalars(const Statistics op) {
+  wait_for_kernels_before();
   const int i = static_cast<int>(threadIdx.x);
   const bool is_finite = *op.finite == 1.0f;
   if (i == 0) op.totals[op.count + (is_finite ? 0 : 1)] += 1.0f;

@@ -5,6 +5,9 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <cstdint>
+#include <initializer_list>
+
 #include "program_cuda.cuh"
 #include "warp_team.cuh"
 
@@ -20,6 +23,14 @@ template <class Stored, int kCount>
 struct alignas(sizeof(Stored) * kCount < 16 ? sizeof(Stored) * kCount : 16) Packed {
   Stored values[kCount];
 };
+
+// Whether packs of that many bytes can be read there; null is as good as any.
+inline bool are_aligned(std::initializer_list<const void*> addresses, size_t bytes) {
+  for (const void* address : addresses) {
+    if (reinterpret_cast<uintptr_t>(address) % bytes != 0) return false;
+  }
+  return true;
+}
 
 // A lane's columns of one row (own_columns_body.h), as they are stored.
 template <class Stored, int kOwn, int kVector>

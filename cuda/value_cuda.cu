@@ -55,6 +55,7 @@ template <int kOwn>
 __global__ void __launch_bounds__(kPartThreads)
     project_targets(const Arguments* arguments, const Values<float> values,
                     const Projection projection) {
+  wait_for_kernels_before();
   const WarpTeam team;
   const int atoms = values.support.atoms;
   u32* room = warp_memory(projection_room(atoms));
@@ -98,6 +99,7 @@ template <int kOwn>
 __global__ void __launch_bounds__(kPartThreads)
     project_smallest(const Arguments* arguments, const Values<float> values,
                      const Projection projection) {
+  wait_for_kernels_before();
   const WarpTeam team;
   const int atoms = values.support.atoms;
   u32* room = warp_memory(projection_room(atoms));
@@ -122,6 +124,7 @@ struct CriticScalars {
 __global__ void __launch_bounds__(kParts)
     finish_critic_loss(const float* parts, float share, float value_share,
                        const CriticScalars scalars) {
+  wait_for_kernels_before();
   __shared__ float room[kParts / kWarp];
   const float loss = sum_of_parts(parts, room);
   const float values = sum_of_parts(parts + kParts, room);
@@ -138,6 +141,7 @@ __global__ void __launch_bounds__(kParts)
 template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
     critic_losses(const Values<Stored> values, const float* target, float share, float* parts) {
+  wait_for_kernels_before();
   __shared__ float room[kPartWarps];
   __shared__ float extremes[2][kPartWarps];
   const WarpTeam team;
@@ -181,6 +185,7 @@ struct ActorScalars {
 __global__ void __launch_bounds__(kParts)
     finish_actor_loss(const float* parts, float share, float value_share,
                       const ActorScalars scalars) {
+  wait_for_kernels_before();
   __shared__ float room[kParts / kWarp];
   const float values = sum_of_parts(parts, room);
   const float logs = sum_of_parts(parts + kParts, room);
@@ -193,6 +198,7 @@ __global__ void __launch_bounds__(kParts)
 template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
     actor_losses(const Values<Stored> values, const float* log_probability, float* parts) {
+  wait_for_kernels_before();
   __shared__ float room[kPartWarps];
   const WarpTeam team;
   const int atoms = values.support.atoms;
@@ -222,6 +228,7 @@ __global__ void __launch_bounds__(kPartThreads)
 template <int kOwn, class Stored>
 __global__ void __launch_bounds__(kPartThreads)
     smallest_actor_losses(const Values<Stored> values, const float* log_probability, float* parts) {
+  wait_for_kernels_before();
   __shared__ float room[kPartWarps];
   const WarpTeam team;
   const int atoms = values.support.atoms;

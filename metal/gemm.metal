@@ -33,6 +33,8 @@ inline void put_product(constant const ProductArgs& args, u64 product, int row, 
                         float value) {
   device float* place =
       args.c + product * args.c_distance + (u64)row * (u64)args.c_stride + (u64)column;
+  if (args.bias != nullptr) value += args.bias[product * (u64)args.n + (u64)column];
+  if (args.has_relu && value < 0.0f) value = 0.0f;
   *place = args.accumulates ? *place + value : value;
 }
 

@@ -56,7 +56,9 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const GemmOp& op) {
                                  op.c_distance,
                                  split.pieces,
                                  split.k_of_a_piece,
-                                 frame.scratch};
+                                 frame.scratch,
+                                 frame.floats(op.bias),
+                                 op.has_relu ? 1 : 0};
   to.add_grid("multiply", arguments, static_cast<u64>(tiles_of(op.n, kTileN)),
               static_cast<u64>(tiles_of(op.m, kTileM)),
               static_cast<u64>(op.count) * static_cast<u64>(split.pieces), kGemmThreads,

@@ -117,13 +117,6 @@ struct RandomFillArgs {
 
 // ---- relu.metal ----
 
-struct ReluForwardArgs {
-  u64 count;
-  u64 width;
-  MR_DEVICE float* values;
-  MR_DEVICE const float* bias;
-};
-
 struct ReluBackwardArgs {
   ColumnChunks columns;  // partial: or null
   MR_DEVICE float* gradient;
@@ -461,8 +454,10 @@ struct ProductArgs {
   MR_DEVICE float* c;
   int a_stride, b_stride, c_stride;
   u64 a_distance, b_distance, c_distance;
-  int pieces, k_of_a_piece;  // k_of_a_piece is a multiple of kTileK
-  MR_DEVICE float* scratch;  // [product][piece][row][column], of more than one piece
+  int pieces, k_of_a_piece;     // k_of_a_piece is a multiple of kTileK
+  MR_DEVICE float* scratch;     // [product][piece][row][column], of more than one piece
+  MR_DEVICE const float* bias;  // [product][column], or null
+  int has_relu;
 };
 
 }  // namespace millrace

@@ -60,6 +60,8 @@ class MetalDispatches {
     all_.push_back(std::move(one));
   }
 
+  void add(const MetalDispatch& dispatch) { all_.push_back(dispatch); }
+
   const std::vector<MetalDispatch>& all() const { return all_; }
 
  private:

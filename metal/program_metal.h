@@ -54,7 +54,6 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const RunningStatistic
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const RmsNormForwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const RmsNormBackwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const NormaliseRowsOp& op);
-bool add_op(MetalDispatches& to, const MetalFrame& frame, const ReluForwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ReluBackwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarTargetOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarCriticLossOp& op);

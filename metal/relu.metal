@@ -1,18 +1,8 @@
-// ReLU layers beside their products.
+// Gradients through ReLU layers.
 #include "simd_team.h"
 
 using namespace metal;
 using namespace millrace;
-
-// x + bias, where that is not negative; what is not a number stays one.
-kernel void relu_forward(constant const ReluForwardArgs& args [[buffer(0)]],
-                         uint3 group [[threadgroup_position_in_grid]],
-                         uint thread_index [[thread_index_in_threadgroup]]) {
-  const u64 i = (u64)group.x * kElementThreads + thread_index;
-  if (i >= args.count) return;
-  const float x = args.values[i] + args.bias[i % args.width];
-  args.values[i] = x < 0.0f ? 0.0f : x;
-}
 
 kernel void relu_backward(constant const ReluBackwardArgs& args [[buffer(0)]],
                           uint3 group [[threadgroup_position_in_grid]],

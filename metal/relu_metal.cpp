@@ -15,13 +15,6 @@ u64 metal_scratch_floats(const ReluBackwardOp& op) {
   return op.bias_gradient.used() ? partial_floats(columns_of(op, nullptr)) : 0;
 }
 
-bool add_op(MetalDispatches& to, const MetalFrame& frame, const ReluForwardOp& op) {
-  const u64 width = static_cast<u64>(op.width), count = static_cast<u64>(op.rows) * width;
-  const ReluForwardArgs arguments = {count, width, frame.floats(op.values), frame.floats(op.bias)};
-  add_elements(to, "relu_forward", count, arguments);
-  return true;
-}
-
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ReluBackwardOp& op) {
   const ColumnChunks columns = columns_of(op, frame.scratch);
   const ReluBackwardArgs arguments = {columns, frame.floats(op.gradient), frame.floats(op.output)};

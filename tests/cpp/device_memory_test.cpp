@@ -15,7 +15,7 @@ class DeviceMemoryTest : public testing::TestWithParam<std::string> {};
 MR_ON_EACH_BACKEND(DeviceMemoryTest);
 
 TEST_P(DeviceMemoryTest, ReadsAndWritesAnyPiece) {
-  Backend backend(backend_api(GetParam()));
+  Backend backend(test_backend_api(GetParam()));
   Memory memory(backend, Memory::Kind::kDevice, 64);
   DeviceMemory access(backend, memory);
   const std::vector<char> written = {'m', 'i', 'l', 'l'};

@@ -23,14 +23,14 @@ constexpr uint64_t kTicks = 90;  // the ring of 256 rows goes round
 std::vector<std::string> device_names() {
   std::vector<std::string> names = {"remote", fake_cuda().name};
   for (const std::string& name : available_backends()) {
-    if (name != "cpu") names.push_back(name);
+    if (name != "cpu" && name != kFakeMetal) names.push_back(name);  // metal_training_test.cpp
   }
   return names;
 }
 
 const BackendApi& device_named(const std::string& name) {
   if (name == fake_cuda().name) return fake_cuda();
-  return name == "remote" ? remote_backend() : backend_api(name);
+  return name == "remote" ? remote_backend() : test_backend_api(name);
 }
 
 // It computes by the CPU's functions.
@@ -135,7 +135,7 @@ TEST_P(DeviceRun, ThePolicyActsWhereTheLearnerRuns) {
   }
 }
 
-TEST_P(DeviceRun, ATraceShowsTheActingPolicyOnItsStream) {
+TEST_P(DeviceRun, ATraceShowsPolicyAndLearnerOnTheirStreams) {
   const std::string path = testing::TempDir() + "device_run_test_trace.json";
   Training(comparable(cartpole_config({{"trace_path", path}}), "remote"), api()).advance(8);
   std::FILE* file = std::fopen(path.c_str(), "r");
@@ -148,6 +148,9 @@ TEST_P(DeviceRun, ATraceShowsTheActingPolicyOnItsStream) {
   for (const char* name : {span::kInference, span::kGpuPolicy}) {
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 8) << name;
   }
+  const auto updates = std::count(names.begin(), names.end(), span::kUpdateCritic);
+  EXPECT_GT(updates, 0);
+  EXPECT_EQ(std::count(names.begin(), names.end(), span::kGpuLearner), updates);
 }
 
 TEST_P(DeviceRun, KeepsTheUpdateStepOnTheHostWhereRowsAreReadThere) {

@@ -220,7 +220,7 @@ TEST_P(DeviceUpdateTest, RowsPackedIntoDeviceSlotsReachTheRing) {
 std::vector<std::string> backends_with_graphs() {
   std::vector<std::string> names;
   for (const std::string& name : available_backends()) {
-    if (backend_api(name).has_graphs != 0) names.push_back(name);
+    if (test_backend_api(name).has_graphs != 0) names.push_back(name);
   }
   return names;
 }

@@ -35,7 +35,7 @@ TEST_P(DeviceWorkspaceTest, CarriersGoThereAndBackAllOrOneAlone) {
   Host host;
   host.workspace.allocate(Workspace::Contents::kState);
   EXPECT_EQ(host.workspace.addresses()[static_cast<size_t>(host.between.carrier)], nullptr);
-  Backend backend(backend_api(GetParam()));
+  Backend backend(test_backend_api(GetParam()));
   Stream stream(backend);
   DeviceWorkspace device(backend, stream, host.workspace, {&host.program}, Precision::kFp32);
   EXPECT_EQ(device.bytes(), DeviceWorkspace::bytes_needed(backend.api(), host.workspace,
@@ -69,7 +69,7 @@ TEST_P(DeviceWorkspaceTest, CarriersGoThereAndBackAllOrOneAlone) {
 TEST_P(DeviceWorkspaceTest, APrecisionThatTheBackendLacksIsRefused) {
   Host host;
   host.workspace.allocate();
-  Backend backend(backend_api(GetParam()));
+  Backend backend(test_backend_api(GetParam()));
   Stream stream(backend);
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
     const auto make = [&] {

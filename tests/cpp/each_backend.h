@@ -1,5 +1,5 @@
 // For tests of the backend contract: they run on every backend that this machine has, so that the
-// same binary covers a device where there is one.
+// same binary covers a device where there is one, and on Metal's modules over their fake device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "fake_metal.h"
 #include "kernel_backend.h"
 
 namespace millrace {
@@ -17,6 +18,7 @@ inline std::vector<std::string> available_backends() {
   for (const BackendInfo& info : backends()) {
     if (info.available) names.push_back(info.name);
   }
+  if (has_fake_metal()) names.push_back(kFakeMetal);
   return names;
 }
 
@@ -28,6 +30,7 @@ inline std::vector<std::string> computing_backends() {
 }
 
 inline const BackendApi& test_backend_api(const std::string& name) {
+  if (name == kFakeMetal) return fake_metal();
   return name == kernel_backend().name ? kernel_backend() : backend_api(name);
 }
 

@@ -216,6 +216,7 @@ const BackendApi& fake_cuda() {
       0,
       1,
       backend_cpu().precisions,
+      0,
       Table::open,
       Table::close,
       Table::last_error,

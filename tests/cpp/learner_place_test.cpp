@@ -27,6 +27,15 @@ TEST(LearnerPlaceTest, IsTheDeviceThatHoldsTheReplayUnlessTheHostWasRequested) {
   EXPECT_FALSE(place_of({{"learner", {{"place", "host"}}}}, remote_backend()).is_on_device);
 }
 
+TEST(LearnerPlaceTest, ThePolicyActsThereUnlessOnlyTheLearnerThreadSubmits) {
+  EXPECT_TRUE(place_of(json::object(), remote_backend()).is_policy_on_device);
+  EXPECT_FALSE(place_of(json::object(), backend_cpu()).is_policy_on_device);
+  BackendApi one_thread = remote_backend();
+  one_thread.has_one_submit_thread = 1;
+  EXPECT_TRUE(place_of(json::object(), one_thread).is_on_device);
+  EXPECT_FALSE(place_of(json::object(), one_thread).is_policy_on_device);
+}
+
 TEST(LearnerPlaceTest, ADeviceThatIsTheHostIsRefusedWhereADeviceWasRequested) {
   const LearnerPlace place = place_of({{"learner", {{"place", "device"}}}}, backend_cpu());
   EXPECT_EQ(place.subject, "learner.place");

@@ -49,7 +49,7 @@ class Pipelines : public testing::TestWithParam<std::string> {};
 MR_ON_EACH_BACKEND(Pipelines);
 
 TEST_P(Pipelines, GiveTheSameBatchesWhereverTheLearnerIs) {
-  const BackendApi& api = backend_api(GetParam());
+  const BackendApi& api = test_backend_api(GetParam());
   for (BatchLayout layout : {BatchLayout::kRow, BatchLayout::kSac, BatchLayout::kCritic}) {
     const Batches expected =
         batches_of(backend_cpu(), Pipeline::kDeviceResident, Place::kDevice, layout);

@@ -29,7 +29,7 @@ double tolerance_of(Precision precision, Products products) {
   return products == Products::kOwnKernel ? rounded : 2.5 * rounded;
 }
 
-// Every transposition in every precision.
+// Every transposition in every precision, each with what may follow a product.
 void check_products(const std::string& backend_name, Products by) {
   const std::vector<Product> products = {
       {7, 5, 9, 1, 0},      {200, 70, 98, 2, 0},   {128, 256, 64, 1, 0}, {130, 36, 44, 3, 4},
@@ -62,6 +62,10 @@ void check_products(const std::string& backend_name, Products by) {
         op.a = trial.add("a", static_cast<uint64_t>(a_rows) * static_cast<uint64_t>(op.a_stride));
         op.b = trial.add("b", op.b_distance * static_cast<uint64_t>(p.count));
         op.c = trial.add("c", static_cast<uint64_t>(p.m) * static_cast<uint64_t>(op.c_stride), 0);
+        if (transposed > 0) {
+          op.bias = trial.add("bias", static_cast<uint64_t>(p.count) * static_cast<uint64_t>(p.n));
+        }
+        op.has_relu = transposed > 1;
         trial.run(
             backend_name, op, tolerance_of(precision, by), precision, [](Workspace&) {}, by);
       }
@@ -103,8 +107,15 @@ TEST_P(ProgramLaunchTest, GemmOfWhatIsStoredInBf16) {
                                 : trial.add_activation("b", all(op.b_distance));
           op.c = is_to_activation ? trial.add_activation("c", all(op.c_distance))
                                   : trial.add("c", all(op.c_distance));
+          if (has_parameters) {
+            op.bias = trial.add_parameters(
+                "bias", static_cast<uint64_t>(p.count) * static_cast<uint64_t>(p.n));
+            op.has_relu = true;
+          }
           trial.run(
-              GetParam(), op, kBf16Rounding, Precision::kBf16, [](Workspace&) {}, by);
+              GetParam(), op, kBf16Rounding, Precision::kBf16,
+              [&](Workspace& workspace) { workspace.floats(op.a)[0] = has_parameters ? NAN : 1; },
+              by);
         }
       }
     }
@@ -162,24 +173,6 @@ TEST_P(ProgramLaunchTest, LayerBackward) {
           }
           trial.run(GetParam(), op, tolerance, precision);
         }
-      }
-    }
-  });
-}
-
-TEST_P(ProgramLaunchTest, ReluForward) {
-  in_each_storage(GetParam(), 0, [&](Precision precision, double tolerance) {
-    for (const int width : {1, 37, 512}) {
-      for (const int rows : {1, 301}) {
-        Trial trial;
-        ReluForwardOp op{};
-        op.rows = rows;
-        op.width = width;
-        op.values = trial.add_activation(
-            "values", static_cast<uint64_t>(rows) * static_cast<uint64_t>(width));
-        op.bias = trial.add("bias", static_cast<uint64_t>(width));
-        trial.run(GetParam(), op, tolerance, precision,
-                  [&](Workspace& workspace) { workspace.floats(op.values)[0] = NAN; });
       }
     }
   });

@@ -39,7 +39,7 @@ void expect_rows(const std::vector<float>& batch, const RowLayout& layout, uint6
 // is smaller than a chunk, so copies split at the wrap, each time elsewhere.
 Outcome run_ticks(const std::string& name, const RowLayout& layout, int depth) {
   const uint64_t capacity = (static_cast<uint64_t>(depth) + 1) * kEnvs + 5;
-  Backend backend(backend_api(name));
+  Backend backend(test_backend_api(name));
   FirstError first_error;
   Replay replay(backend, {layout, kEnvs, capacity, depth, kSamples, kSeed, 1}, first_error);
   Transfer transfer(backend);
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(On, LargeReplay, testing::ValuesIn(available_devices())
 TEST_P(LargeReplay, RowsPastFourGigabytesKeepTheirPlaces) {
   constexpr uint64_t kChunk = 8192, kCapacity = 2500003, kLargeSamples = 32768;
   const uint64_t width = static_cast<uint64_t>(kWalkFlat.width());
-  Backend backend(backend_api(GetParam()));
+  Backend backend(test_backend_api(GetParam()));
   FirstError first_error;
   Replay replay(backend, {kWalkFlat, kChunk, kCapacity, 2, kLargeSamples, kSeed, 1}, first_error);
   ASSERT_GT(replay.device_bytes(), uint64_t{1} << 32);

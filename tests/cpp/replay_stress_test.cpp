@@ -134,7 +134,7 @@ TEST_P(ReplayStress, AMillionRowsThroughEveryDepthSyncAndAsync) {
   for (int depth = 1; depth <= kDepths; ++depth) {
     for (bool is_sync : {true, false}) {
       SCOPED_TRACE((is_sync ? "sync depth " : "async depth ") + std::to_string(depth));
-      Stress stress(backend_api(GetParam()), is_sync, depth);
+      Stress stress(test_backend_api(GetParam()), is_sync, depth);
       stress.run();
       rows += stress.rows();
     }

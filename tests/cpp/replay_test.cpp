@@ -81,7 +81,7 @@ struct Rig {
 // What does not need a device that a test steps holds on every one that is here.
 class ReplayProtocol : public testing::TestWithParam<std::string> {
  protected:
-  const BackendApi& api() const { return backend_api(GetParam()); }
+  const BackendApi& api() const { return test_backend_api(GetParam()); }
 };
 
 MR_ON_EACH_BACKEND(ReplayProtocol);

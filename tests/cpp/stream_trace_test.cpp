@@ -20,7 +20,7 @@ TEST_P(StreamTraceTest, SpansLieBetweenSubmissionAndObservationInOrder) {
   constexpr uint64_t kBytes = 64 << 20;
   const std::string path = testing::TempDir() + "stream_trace.json";
   FirstError first_error;
-  Backend backend(backend_api(GetParam()));
+  Backend backend(test_backend_api(GetParam()));
   Stream stream(backend);
   Memory from(backend, Memory::Kind::kPinnedHost, kBytes),
       to(backend, Memory::Kind::kDevice, kBytes);

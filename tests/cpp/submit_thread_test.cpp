@@ -46,7 +46,7 @@ class SubmitThreadTest : public testing::TestWithParam<std::string> {};
 MR_ON_EACH_BACKEND(SubmitThreadTest);
 
 TEST_P(SubmitThreadTest, CommitsAndGathersWithoutACallOfTheLearner) {
-  Rig rig(backend_api(GetParam()));
+  Rig rig(test_backend_api(GetParam()));
   for (uint64_t tick = 1; tick <= 50; ++tick) {
     rig.replay.request(tick);
     std::thread collector([&] { rig.publish(); });

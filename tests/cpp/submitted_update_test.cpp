@@ -66,7 +66,7 @@ class SubmittedUpdateTest : public testing::TestWithParam<std::string> {};
 MR_ON_EACH_BACKEND(SubmittedUpdateTest);
 
 TEST_P(SubmittedUpdateTest, ReturnsTheReceiptOfATickWhoseCarriersAreThere) {
-  Rig rig(backend_api(GetParam()));
+  Rig rig(test_backend_api(GetParam()));
   for (uint64_t number = 0; number < 20; ++number) {
     const int before = counter_of(rig.parts.update->state().counter[kTicksLived], 0);
     const Receipt receipt = rig.tick(number);
@@ -80,7 +80,7 @@ TEST_P(SubmittedUpdateTest, ReturnsTheReceiptOfATickWhoseCarriersAreThere) {
 
 // The host has written behind the device's back; only what it says it changed is uploaded.
 TEST_P(SubmittedUpdateTest, TakesOverCarriersThatTheHostSaysItHasChanged) {
-  Rig rig(backend_api(GetParam()));
+  Rig rig(test_backend_api(GetParam()));
   rig.tick(0);
   counter_of(rig.parts.update->state().counter[kTicksLived], 1) = 400;
   rig.update->carriers_changed();
@@ -89,7 +89,7 @@ TEST_P(SubmittedUpdateTest, TakesOverCarriersThatTheHostSaysItHasChanged) {
 }
 
 TEST_P(SubmittedUpdateTest, AcceptsOnlyTheReceiptOfAStep) {
-  Rig rig(backend_api(GetParam()));
+  Rig rig(test_backend_api(GetParam()));
   const Receipt reset = {Operation::kReset, 1, 0};
   EXPECT_THROW(rig.update->run(reset, {}, nullptr, 0), Failure);
 }

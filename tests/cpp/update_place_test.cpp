@@ -10,8 +10,16 @@ namespace {
 
 using nlohmann::json;
 
-UpdatePlace place_of(const json& changes, bool is_host_memory = false) {
-  return choose_update_place(parse_plan(cartpole_config(changes)), "cuda", is_host_memory);
+BackendApi device_with(int has_one_submit_thread) {
+  BackendApi api = backend_cpu();
+  api.name = "test";
+  api.is_host_memory = 0;
+  api.has_one_submit_thread = has_one_submit_thread;
+  return api;
+}
+
+UpdatePlace place_of(const json& changes, const BackendApi& device = device_with(0)) {
+  return choose_update_place(parse_plan(cartpole_config(changes)), device);
 }
 
 TEST(UpdatePlaceTest, IsTheDeviceUnlessSomethingReadsRowsOnTheHost) {
@@ -21,9 +29,13 @@ TEST(UpdatePlaceTest, IsTheDeviceUnlessSomethingReadsRowsOnTheHost) {
 }
 
 TEST(UpdatePlaceTest, SaysWhatKeepsItOnTheHost) {
-  const UpdatePlace on_cpu = place_of(json::object(), true);
+  const UpdatePlace on_cpu = place_of(json::object(), backend_cpu());
   EXPECT_FALSE(on_cpu.is_on_device);
   EXPECT_EQ(on_cpu.id, "BACKEND_HAS_NO_GRAPHS");
+  const UpdatePlace one_queue = place_of(json::object(), device_with(1));
+  EXPECT_FALSE(one_queue.is_on_device);
+  EXPECT_EQ(one_queue.id, "UPDATE_ON_HOST");
+  EXPECT_EQ(one_queue.subject, "device");
   const UpdatePlace asked = place_of({{"collector", {{"update", "host"}}}});
   EXPECT_FALSE(asked.is_on_device);
   EXPECT_EQ(asked.subject, "collector.update");

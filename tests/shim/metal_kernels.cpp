@@ -90,7 +90,6 @@ const std::vector<Kernel>& kernels() {
       MR_KERNEL(step_temperature),
       MR_KERNEL(pointwise),
       MR_KERNEL(random_fill),
-      MR_KERNEL(relu_forward),
       MR_KERNEL(relu_backward),
       MR_KERNEL(rms_forward),
       MR_KERNEL(rms_backward),

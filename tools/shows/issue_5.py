@@ -7,6 +7,7 @@ import json
 from proof import ROOT
 
 RESULTS = ROOT / "docs" / "results"
+HOST_LIMIT = 1.3  # an update on the host, by its matrix products
 UPDATE_LIMITS_US = {"learner": 300, "flashsac": 360, "plain_sac": 130}
 RETURN_LIMIT = 430
 TRACKING_MOST = 2.0 * 0.02  # weight of tracking_lin_vel by the seconds of a tick
@@ -66,6 +67,22 @@ def show_3(proof):
                   f"eager {median['eager_us']:.0f} us, {median['tflop_per_s']:.0f} TFLOP/s")
         proof.check(f"{name} <= {limit_us} us", ours and min(ours) <= limit_us,
                     f"{min(ours):.0f} us" if ours else "was not measured")
+    for name in ("learner_host", "flashsac_host"):
+        of_all, of_products = host_times(found[name])
+        proof.check(f"{name}: an update <= {HOST_LIMIT} x its OpenBLAS products",
+                    of_all <= HOST_LIMIT * of_products,
+                    f"{of_all / of_products:.2f}, of {of_products / 1e3:.1f} ms")
+
+
+def host_times(report):
+    """Of one update, in us: all ops, and matrix products alone. The actor's program runs in one of
+    policy_frequency updates."""
+    of_all = of_products = 0
+    for op in report["ops"]:
+        us = op["us"] / (report["policy_frequency"] if op["program"].endswith("/actor") else 1)
+        of_all += us
+        of_products += us if op["kind"] == "gemm" else 0
+    return of_all, of_products
 
 
 def show_4(proof):

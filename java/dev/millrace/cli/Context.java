@@ -55,10 +55,16 @@ record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
       if (name.equals("cpu")) {
         continue;
       }
-      if (backend.path("available").asBoolean(false)) {
+      boolean available = backend.path("available").asBoolean(false);
+      String verified = backend.path("verified").asString("");
+      // As device: auto, which takes no device that nobody has seen compute.
+      if (available && verified.equals("device")) {
         return new Gpu(true, name + " is available");
       }
-      reasons.add(name + ": " + backend.path("reason").asString(""));
+      reasons.add(
+          name
+              + ": "
+              + (available ? "verified: " + verified : backend.path("reason").asString("")));
     }
     return new Gpu(false, "no GPU (" + String.join("; ", reasons) + ")");
   }

@@ -89,6 +89,10 @@ final class DoctorCommand implements Callable<Integer> {
           available
               ? "available " + backend.path("device").asString("")
               : "not available: " + backend.path("reason").asString("");
+      String verified = backend.path("verified").asString("");
+      if (!verified.isEmpty()) {
+        value = value.strip() + " (verified: " + verified + ")";
+      }
       String name = backend.path("name").asString("");
       // A device that is not there is no fault of the machine; the CPU must be.
       table.row(available ? "ok" : name.equals("cpu") ? "bad" : "-", "device " + name, value);

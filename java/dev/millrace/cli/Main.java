@@ -18,7 +18,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
 /** The command line: one sub-command for each thing to do, one exit code for each way to fail. */
 @Command(
     name = "millrace",
-    description = "Trains robot controllers off-policy: MuJoCo physics, one replay ring, SAC learners.",
+    description =
+        "Trains robot controllers off-policy: MuJoCo physics, one replay ring, SAC learners.",
     mixinStandardHelpOptions = true,
     versionProvider = Main.Version.class,
     synopsisSubcommandLabel = "COMMAND",

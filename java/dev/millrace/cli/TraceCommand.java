@@ -25,6 +25,8 @@ final class TraceCommand {
       mixinStandardHelpOptions = true,
       footer = {
         "",
+        "share: of the trace's time; spans that overlap, on threads or inside each other, add up to"
+            + " more than 1.",
         "inside: the share of spans that lie inside an update window, the time of all updates of a"
             + " tick.",
         "exposed: the median time in a tick that work on the replay takes outside of it.",
@@ -71,7 +73,16 @@ final class TraceCommand {
     private void print(TraceSummary summary) {
       var out = context.out();
       Table table =
-          new Table("span", "count", "median us", "p90 us", "p99 us", "total ms", "inside", "on");
+          new Table(
+              "span",
+              "count",
+              "median us",
+              "p90 us",
+              "p99 us",
+              "total ms",
+              "share",
+              "inside",
+              "on");
       for (TraceSummary.Row row : summary.spans()) {
         table.row(
             row.name(),
@@ -80,11 +91,16 @@ final class TraceCommand {
             row.p90Micros(),
             row.p99Micros(),
             row.totalMillis(),
+            row.timeShare(),
             row.insideShare(),
             shorten(row.tracks()));
       }
       table.print(out);
       out.println();
+      if (!Double.isNaN(summary.deviceBusyShare())) {
+        out.printf(
+            "device busy: %.1f %% of %.1f s%n", 100 * summary.deviceBusyShare(), summary.seconds());
+      }
       if (summary.exposed().isEmpty()) {
         out.println("no update windows: what is inside them, or exposed, is unknown");
       } else {
@@ -116,11 +132,14 @@ final class TraceCommand {
       result.put("complete", summary.broken() == null && summary.dropped() == 0);
       result.put("broken", summary.broken()).put("dropped", summary.dropped());
       result.put("warm_up_s", warmUp).put("ticks", summary.ticks());
+      result.put("seconds", summary.seconds());
+      Reports.number(result, "device_busy_share", summary.deviceBusyShare());
       var spans = result.putArray("spans");
       for (TraceSummary.Row row : summary.spans()) {
         ObjectNode span = spans.addObject().put("name", row.name()).put("count", row.count());
         span.put("median_us", row.medianMicros()).put("p90_us", row.p90Micros());
         span.put("p99_us", row.p99Micros()).put("total_ms", row.totalMillis());
+        Reports.number(span, "time_share", row.timeShare());
         Reports.number(span, "inside_share", row.insideShare());
         span.set("tracks", Json.tree(row.tracks()));
       }

@@ -21,7 +21,7 @@ import java.util.Optional;
 public final class NativeLibrary {
   static final String FOLDER_PROPERTY = "millrace.natives";
   static final String CACHE_PROPERTY = "millrace.cache";
-  private static final String LIBRARY = "libmillrace_core.so";
+  private static final String LIBRARY = System.mapLibraryName("millrace_core");
 
   private static Loaded loaded;
 

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,14 +14,26 @@ import java.util.Objects;
 /**
  * Where the time of a trace went.
  *
+ * @param seconds from the first begin to the last end
+ * @param deviceBusyShare of that time in which at least one span of the device ran; NaN if there is
+ *     none
  * @param ticks from the begin of one update window to that of the next
  * @param dropped records that the writer had no room for
  * @param broken why the file could not be read to its end, or null
  */
 public record TraceSummary(
-    List<Row> spans, List<Exposed> exposed, int ticks, long dropped, String broken) {
+    List<Row> spans,
+    double seconds,
+    double deviceBusyShare,
+    List<Exposed> exposed,
+    int ticks,
+    long dropped,
+    String broken) {
   /** Holds all updates of a tick. */
   private static final String WINDOW = "learner/update_window";
+
+  /** What begins the name of a span of the device. */
+  private static final String DEVICE = "gpu/";
 
   /** The replay's work, which belongs inside an update window. */
   private static final List<String> REPLAY =
@@ -38,6 +51,7 @@ public record TraceSummary(
   /**
    * All spans of one name.
    *
+   * @param timeShare total time as a share of the trace's
    * @param insideShare of the spans that lie inside one update window; NaN if there is no window
    */
   public record Row(
@@ -47,6 +61,7 @@ public record TraceSummary(
       double p90Micros,
       double p99Micros,
       double totalMillis,
+      double timeShare,
       double insideShare,
       List<String> tracks) {}
 
@@ -62,11 +77,14 @@ public record TraceSummary(
     TraceFile trace = TraceFile.read(file);
     Windows windows = new Windows(trace.spans().get(WINDOW));
     long from = firstBegin(trace) + Math.round(warmUpSeconds * NANOS_PER_SECOND);
+    long nanos = lastEnd(trace, from) - from;
     List<Row> rows = new ArrayList<>();
-    trace.spans().forEach((name, spans) -> addRow(trace, name, windows, from, rows));
+    trace.spans().forEach((name, spans) -> addRow(trace, name, windows, from, nanos, rows));
     int ticks = windows.exposed(List.of(), from).length;
     return new TraceSummary(
         rows,
+        nanos / NANOS_PER_SECOND,
+        busyShare(trace, from, nanos),
         ticks == 0 ? List.of() : exposed(trace, windows, from),
         ticks,
         trace.dropped(),
@@ -83,8 +101,44 @@ public record TraceSummary(
     return first == Long.MAX_VALUE ? 0 : first;
   }
 
+  private static long lastEnd(TraceFile trace, long from) {
+    long last = from;
+    for (Spans spans : trace.spans().values()) {
+      for (int i = 0; i < spans.size(); i++) {
+        last = Math.max(last, spans.end(i));
+      }
+    }
+    return last;
+  }
+
+  /** Spans that overlap count once. */
+  private static double busyShare(TraceFile trace, long from, long nanos) {
+    List<long[]> spans = new ArrayList<>();
+    trace
+        .spans()
+        .forEach(
+            (name, all) -> {
+              for (int i = 0; name.startsWith(DEVICE) && i < all.size(); i++) {
+                if (all.begin(i) >= from) {
+                  spans.add(new long[] {all.begin(i), all.end(i)});
+                }
+              }
+            });
+    if (spans.isEmpty() || nanos == 0) {
+      return Double.NaN;
+    }
+    spans.sort(Comparator.comparingLong(span -> span[0]));
+    long busy = 0;
+    long done = Long.MIN_VALUE;
+    for (long[] span : spans) {
+      busy += Math.max(0, span[1] - Math.max(span[0], done));
+      done = Math.max(done, span[1]);
+    }
+    return (double) busy / nanos;
+  }
+
   private static void addRow(
-      TraceFile trace, String name, Windows windows, long from, List<Row> rows) {
+      TraceFile trace, String name, Windows windows, long from, long nanos, List<Row> rows) {
     Spans spans = trace.spans().get(name);
     double[] micros = new double[spans.size()];
     int count = 0;
@@ -100,6 +154,7 @@ public record TraceSummary(
     }
     micros = Arrays.copyOf(micros, count);
     Arrays.sort(micros);
+    double total = Arrays.stream(micros).sum();
     boolean known = windows.size() > 0 && !name.equals(WINDOW);
     rows.add(
         new Row(
@@ -108,7 +163,8 @@ public record TraceSummary(
             Spread.quantile(micros, 0.5),
             Spread.quantile(micros, 0.9),
             Spread.quantile(micros, 0.99),
-            Arrays.stream(micros).sum() / MICROS_PER_MILLI,
+            total / MICROS_PER_MILLI,
+            nanos == 0 ? Double.NaN : total * NANOS_PER_MICRO / nanos,
             known ? (double) inside / count : Double.NaN,
             spans.tracks().stream().map(trace::threadName).distinct().toList()));
   }

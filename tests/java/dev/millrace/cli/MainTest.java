@@ -120,6 +120,14 @@ class MainTest {
   }
 
   @Test
+  void doctorSaysHowFarEachDeviceWasVerified() {
+    assertEquals(0, run("doctor"));
+    assertTrue(out.contains("available 2 cores (verified: device)"), out);
+    assertTrue(out.contains("not available: not built (verified: device)"), out);
+    assertTrue(out.contains("available Apple M0 (verified: host)"), out);
+  }
+
+  @Test
   void usageErrorsAreOneLine() {
     assertOneLine(2, "millrace train", "train");
     assertOneLine(2, "--bogus", "train", "cartpole_swingup", "--bogus");
@@ -189,7 +197,7 @@ class MainTest {
   @Test
   void trainResumePlayAndManifestWorkTogether() {
     assertEquals(0, train("a"), () -> err);
-    assertTrue(out.contains("profile laptop (no GPU (cuda: not built))"), out);
+    assertTrue(out.contains("profile laptop (no GPU (cuda: not built; metal: verified: host))"), out);
     assertEquals(0, run("manifest", "verify", path("a")), () -> out + err);
     assertOneLine(2, "go on with --ticks N", "resume", path("a"));
     assertEquals(0, run("resume", path("a"), "--ticks", "10"), () -> err);

@@ -37,8 +37,12 @@ public final class FakeCore implements Core {
     root.putObject("mujoco").put("compiled", "2.2.2").put("loaded", "2.2.2");
     root.putObject("memory").put("available_bytes", 8L << 30).put("source", "test");
     ArrayNode backends = root.putArray("backends");
-    backends.addObject().put("name", "cpu").put("available", true).put("device", "2 cores");
-    backends.addObject().put("name", "cuda").put("available", false).put("reason", "not built");
+    ObjectNode cpu = backends.addObject().put("name", "cpu").put("available", true);
+    cpu.put("device", "2 cores").put("verified", "device");
+    ObjectNode cuda = backends.addObject().put("name", "cuda").put("available", false);
+    cuda.put("reason", "not built").put("verified", "device");
+    ObjectNode metal = backends.addObject().put("name", "metal").put("available", true);
+    metal.put("device", "Apple M0").put("verified", "host");
     ArrayNode tasks = root.putArray("tasks");
     for (String name : List.of("cartpole_swingup", "g1_walk_flat")) {
       ObjectNode task = tasks.addObject().put("name", name).put("algo", "fastsac");

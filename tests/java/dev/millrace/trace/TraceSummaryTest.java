@@ -65,7 +65,10 @@ class TraceSummaryTest {
     assertEquals(9.84, row.p99Micros(), 1e-9);
     assertEquals(0.013, row.totalMillis(), 1e-9);
     assertEquals(List.of("learner", "thread 2"), row.tracks());
+    assertEquals(13.0 / 22, row.timeShare(), 1e-9);
     assertTrue(Double.isNaN(row.insideShare()));
+    assertTrue(Double.isNaN(summary.deviceBusyShare()));
+    assertEquals(22e-6, summary.seconds(), 1e-12);
     assertEquals(List.of(), summary.exposed());
     assertNull(summary.broken());
   }
@@ -84,6 +87,17 @@ class TraceSummaryTest {
             span(ADD, 400, 410, 2)); // after all
     assertEquals(2.0 / 6, rows(summary).get(ADD).insideShare(), 1e-12);
     assertTrue(Double.isNaN(rows(summary).get(WINDOW).insideShare()));
+  }
+
+  @Test
+  void theDeviceIsBusyWhereAnyOfItsSpansRuns() throws IOException {
+    TraceSummary summary =
+        read(
+            span(ADD, 0, 100, 1),
+            span("gpu/learner_update", 30, 50, 2),
+            span(GATHER, 10, 20, 3),
+            span("gpu/policy", 45, 60, 4)); // 5 of it together with the update
+    assertEquals(0.4, summary.deviceBusyShare(), 1e-9);
   }
 
   @Test

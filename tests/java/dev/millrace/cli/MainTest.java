@@ -197,7 +197,8 @@ class MainTest {
   @Test
   void trainResumePlayAndManifestWorkTogether() {
     assertEquals(0, train("a"), () -> err);
-    assertTrue(out.contains("profile laptop (no GPU (cuda: not built; metal: verified: host))"), out);
+    assertTrue(
+        out.contains("profile laptop (no GPU (cuda: not built; metal: verified: host))"), out);
     assertEquals(0, run("manifest", "verify", path("a")), () -> out + err);
     assertOneLine(2, "go on with --ticks N", "resume", path("a"));
     assertEquals(0, run("resume", path("a"), "--ticks", "10"), () -> err);

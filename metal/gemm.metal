@@ -97,11 +97,10 @@ kernel void multiply(constant const ProductArgs& args [[buffer(0)]],
 kernel void add_pieces(constant const ProductArgs& args [[buffer(0)]],
                        uint3 group [[threadgroup_position_in_grid]],
                        uint thread_index [[thread_index_in_threadgroup]]) {
-  const u64 size = (u64)args.m * (u64)args.n;
-  const u64 i = (u64)group.x * kElementThreads + thread_index;
+  const u32 size = (u32)args.m * (u32)args.n, i = group.x * kElementThreads + thread_index;
   if (i >= size) return;
-  device const float* pieces = args.scratch + (u64)group.y * (u64)args.pieces * size + i;
+  device const float* pieces = args.scratch + (u64)group.y * (u64)args.pieces * (u64)size + i;
   float sum = 0.0f;
   for (int piece = 0; piece < args.pieces; ++piece) sum += pieces[(u64)piece * size];
-  put_product(args, group.y, (int)(i / (u64)args.n), (int)(i % (u64)args.n), sum);
+  put_product(args, group.y, (int)(i / (u32)args.n), (int)(i % (u32)args.n), sum);
 }

@@ -38,6 +38,7 @@ u64 metal_scratch_floats(const GemmOp& op) {
 }
 
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const GemmOp& op) {
+  if (size_of(op) > UINT32_MAX) return false;  // add_pieces counts in 32 bits
   const Split split = split_of(op);
   const ProductArgs arguments = {op.m,
                                  op.n,

@@ -27,9 +27,9 @@ inline LayerValue layer_value(float linear, float gradient, float bias, float me
 
 // The row of a simdgroup, among those of all groups; false beyond the last.
 inline bool layer_row(constant const LayerArgs& args, uint group, uint thread_index,
-                      thread u64& row) {
-  row = (u64)group * kRowsOfAGroup + thread_index / kSimdWidth;
-  return row < (u64)args.rows * (u64)args.groups;
+                      thread u32& row) {
+  row = group * kRowsOfAGroup + thread_index / kSimdWidth;
+  return row < (u32)args.rows * (u32)args.groups;
 }
 
 }  // namespace millrace
@@ -38,14 +38,14 @@ kernel void layer_forward(constant const LayerArgs& args [[buffer(0)]],
                           uint3 group [[threadgroup_position_in_grid]],
                           uint thread_index [[thread_index_in_threadgroup]]) {
   const SimdTeam team = simd_team(thread_index);
-  u64 row;
+  u32 row;
   if (!layer_row(args, group.x, thread_index, row)) return;  // whole simdgroups
-  const u64 parameters = row % args.groups * args.width;
-  device const float* x = args.linear + row * args.width;
+  const u64 parameters = (u64)(row % (u32)args.groups) * (u64)args.width;
+  device const float* x = args.linear + (u64)row * (u64)args.width;
   device const float* bias = args.bias + parameters;
   device const float* gain = args.gain + parameters;
   device const float* shift = args.shift + parameters;
-  device float* out = args.out + row * args.width;
+  device float* out = args.out + (u64)row * (u64)args.width;
   const float share = 1.0f / (float)args.width;
   float sum = 0.0f, squares = 0.0f;
   for (int i = team.lane(); i < args.width; i += team.size()) sum += x[i] + bias[i];
@@ -93,14 +93,14 @@ kernel void layer_backward(constant const LayerArgs& args [[buffer(0)]],
                            uint3 group [[threadgroup_position_in_grid]],
                            uint thread_index [[thread_index_in_threadgroup]]) {
   const SimdTeam team = simd_team(thread_index);
-  u64 row;
+  u32 row;
   if (!layer_row(args, group.x, thread_index, row)) return;  // whole simdgroups
-  const u64 parameters = row % args.groups * args.width;
-  device const float* x = args.linear + row * args.width;
+  const u64 parameters = (u64)(row % (u32)args.groups) * (u64)args.width;
+  device const float* x = args.linear + (u64)row * (u64)args.width;
   device const float* bias = args.bias + parameters;
   device const float* gain = args.gain + parameters;
   device const float* shift = args.shift + parameters;
-  device float* gradient = args.out + row * args.width;
+  device float* gradient = args.out + (u64)row * (u64)args.width;
   const float mean = args.mean[row], inverse_deviation = args.inverse_deviation[row];
   const float share = 1.0f / (float)args.width;
   float total = 0.0f, slope = 0.0f;

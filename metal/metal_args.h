@@ -192,7 +192,8 @@ struct MeanOfPartsArgs {
 
 // ---- scalar.metal ----
 
-MR_CONSTEXPR u32 kLossThreads = 1024;  // of the one threadgroup that walks over all rows
+// Of the one threadgroup that walks over all rows: as many as any pipeline takes.
+MR_CONSTEXPR u32 kLossThreads = 256;
 
 // Values of scalar critics, [row][group] stride apart.
 struct ScalarValues {

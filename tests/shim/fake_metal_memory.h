@@ -65,6 +65,10 @@ class FakeMetalMemory {
   bool is_gpu_address(uint64_t address) const {
     return address >= gpu_address(0) && address < gpu_address(used_);
   }
+  bool is_host_address(uint64_t address) const {
+    return address >= reinterpret_cast<uint64_t>(host_) &&
+           address < reinterpret_cast<uint64_t>(host_ + used_);
+  }
   bool is_live(uint64_t block) const { return blocks_.count(block) != 0; }
   uint64_t live_bytes() const { return live_bytes_; }
   // The live block that holds the address; 0: none.

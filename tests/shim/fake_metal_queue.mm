@@ -33,6 +33,9 @@ void check_residency(DeviceState& device, const Command& command,
   for (size_t at = 0; at + 8 <= command.pipeline->kernel_->argument_bytes; at += 8) {
     uint64_t address = 0;
     std::memcpy(&address, arguments + at, sizeof(address));
+    if (device.memory.is_host_address(address)) {
+      violation(kernel + ": an address in its arguments is the host's");
+    }
     if (!device.memory.is_gpu_address(address)) continue;
     const uint64_t block = device.memory.block_of(address);
     if (block == 0) {

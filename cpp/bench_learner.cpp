@@ -92,7 +92,8 @@ class LearnerBench {
         nlohmann::json op = {{"program", program->name()},
                              {"kind", kind_of(record.op)},
                              {"line", record.site.line},
-                             {"us", us}};
+                             {"us", us},
+                             {"bytes", operand_bytes(record.op)}};
         if (const GemmOp* gemm = std::get_if<GemmOp>(&record.op)) {
           op["shape"] = std::string(gemm->transpose_a ? "T" : "N") +
                         (gemm->transpose_b ? "T " : "N ") + std::to_string(gemm->m) + "x" +
@@ -114,6 +115,19 @@ class LearnerBench {
   uint64_t device_bytes() { return learner_.device()->bytes(); }
 
  private:
+  // Of all operands as the device stores them, each once.
+  uint64_t operand_bytes(const Op& op) {
+    const std::vector<Workspace::Carrier>& carriers = learner_.programs().workspace.carriers();
+    const bool is_bf16 = learner_.device()->precision() == Precision::kBf16;
+    uint64_t bytes = 0;
+    for (const Extent& extent : extents_of(op)) {
+      const Workspace::Carrier& carrier = carriers[static_cast<size_t>(extent.operand.carrier)];
+      const bool is_narrow = is_bf16 && carrier.role == Workspace::Carrier::kActivation;
+      bytes += extent.count * (is_narrow ? sizeof(uint16_t) : bytes_of(carrier.dtype));
+    }
+    return bytes;
+  }
+
   void fill_rows() {
     const RowLayout& layout = task().layout;
     std::vector<float> rows(rows_.bytes() / sizeof(float));

@@ -4,11 +4,11 @@
 
 #include <metal_stdlib>
 
-#include "metal_args.h"
-
-// The bits are the CPU's only if no multiply and add are fused. (The library is compiled without
-// fast math, too; the pragma is what keeps products and sums apart.)
+// The bits are the CPU's only if no multiply and add are fused, in what follows as well. (The
+// library is compiled without fast math, too; the pragma is what keeps products and sums apart.)
 #pragma clang fp contract(off)
+
+#include "metal_args.h"
 
 namespace millrace {
 

@@ -59,8 +59,10 @@ std::unique_ptr<MetalGraph> MetalGraph::make(id<MTLDevice> device, const MetalPi
     const MetalDispatch& dispatch = dispatches[i];
     std::memcpy(static_cast<char*>([graph->arguments() contents]) + offset,
                 dispatch.arguments.data(), dispatch.arguments.size());
+    id<MTLComputePipelineState> pipeline = pipelines.of(dispatch, "end_capture", errors);
+    if (pipeline == nil) return nullptr;
     id<MTLIndirectComputeCommand> command = [graph->commands() indirectComputeCommandAtIndex:i];
-    [command setComputePipelineState:pipelines.find(dispatch.kernel)];
+    [command setComputePipelineState:pipeline];
     [command setKernelBuffer:graph->arguments() offset:offset atIndex:kArgumentsIndex];
     if (dispatch.threadgroup_bytes > 0) {
       [command setThreadgroupMemoryLength:dispatch.threadgroup_bytes atIndex:0];

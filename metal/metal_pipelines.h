@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "metal_dispatch.h"
 #include "metal_errors.h"
 #include "objc_ref.h"
 
@@ -18,8 +19,9 @@ class MetalPipelines {
  public:
   // 0, or the code of what was kept in `errors`.
   int build(id<MTLDevice> device, MetalErrors& errors);
-  // Nil for a name that no kernel has.
-  id<MTLComputePipelineState> find(const char* kernel) const;
+  // Nil, and why in `errors`, for a name that no kernel has or more threads than it can have here.
+  id<MTLComputePipelineState> of(const MetalDispatch& dispatch, const char* operation,
+                                 MetalErrors& errors) const;
 
  private:
   using PipelineRef = objc_ref<id<MTLComputePipelineState>>;

@@ -1,5 +1,6 @@
 #include "metal_pipelines.h"
 
+#include "metal_args.h"
 #include "metal_source.h"
 
 namespace millrace {
@@ -48,13 +49,29 @@ int MetalPipelines::add(id<MTLDevice> device, id<MTLLibrary> library, NSString* 
     return errors.keep("newComputePipelineState", MR_SITE, kMetalCompile,
                        kernel + ": " + text_of(error));
   }
+  if ([pipeline.get() threadExecutionWidth] != kSimdWidth) {
+    return errors.keep("threadExecutionWidth", MR_SITE, kMetalCompile,
+                       kernel + ": simdgroups are not of 32 threads, as the kernels are");
+  }
   pipelines_.emplace(kernel, std::move(pipeline));
   return 0;
 }
 
-id<MTLComputePipelineState> MetalPipelines::find(const char* kernel) const {
-  const auto found = pipelines_.find(kernel);
-  return found == pipelines_.end() ? nil : found->second.get();
+id<MTLComputePipelineState> MetalPipelines::of(const MetalDispatch& dispatch, const char* operation,
+                                               MetalErrors& errors) const {
+  const auto found = pipelines_.find(dispatch.kernel);
+  if (found == pipelines_.end()) {
+    errors.keep(operation, MR_SITE, kMetalProgram,
+                std::string("there is no kernel ") + dispatch.kernel);
+    return nil;
+  }
+  id<MTLComputePipelineState> pipeline = found->second.get();
+  const uint64_t most = [pipeline maxTotalThreadsPerThreadgroup];
+  if (dispatch.threads <= most) return pipeline;
+  errors.keep(operation, MR_SITE, kMetalProgram,
+              found->first + ": threadgroups of " + std::to_string(dispatch.threads) +
+                  " threads, this device takes " + std::to_string(most));
+  return nil;
 }
 
 }  // namespace millrace

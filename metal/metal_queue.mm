@@ -266,11 +266,8 @@ int ComputeScope::encode_copy(const MetalDispatch& copy) {
 }
 
 int ComputeScope::encode_kernel(const MetalDispatch& dispatch) {
-  id<MTLComputePipelineState> pipeline = queue_.pipelines_.find(dispatch.kernel);
-  if (pipeline == nil) {
-    return queue_.errors_.keep(operation_, MR_SITE, kMetalProgram,
-                               std::string("there is no kernel ") + dispatch.kernel);
-  }
+  id<MTLComputePipelineState> pipeline = queue_.pipelines_.of(dispatch, operation_, queue_.errors_);
+  if (pipeline == nil) return kMetalProgram;
   Place place{};
   if (const int code = take(dispatch.arguments.size(), &place)) return code;
   std::memcpy(static_cast<char*>([place.buffer contents]) + place.offset, dispatch.arguments.data(),

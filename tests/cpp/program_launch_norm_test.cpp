@@ -1,5 +1,7 @@
 // Tests for cpp/program_launch.h: the ops that FlashSAC adds, and what it asks of the others, are
 // the CPU's on every backend.
+#include <algorithm>
+
 #include "program_trial.h"
 
 namespace millrace {

@@ -450,15 +450,15 @@ MR_CONSTEXPR u32 kGemmThreads = 128;
 
 struct ProductArgs {
   int m, n, k;
-  int transpose_a, transpose_b, accumulates;
+  int transpose_a, transpose_b, accumulates, has_relu;
+  int pieces;
   InputSource a, b;
   MR_DEVICE float* c;
   int a_stride, b_stride, c_stride;
+  int k_of_a_piece;  // a multiple of kTileK
   u64 a_distance, b_distance, c_distance;
-  int pieces, k_of_a_piece;     // k_of_a_piece is a multiple of kTileK
-  MR_DEVICE float* scratch;     // [product][piece][row][column], of more than one piece
+  MR_DEVICE float* scratch;     // [product][piece][row][column], or null: one piece
   MR_DEVICE const float* bias;  // [product][column], or null
-  int has_relu;
 };
 
 }  // namespace millrace

@@ -54,6 +54,7 @@ void put(const float* row, int from, int to, int count, std::vector<float>* batc
 class GatherLayout : public testing::TestWithParam<std::string> {};
 
 MR_ON_EACH_COMPUTING_BACKEND(GatherLayout);
+MR_ON_FAKE_METAL(GatherLayout);
 
 TEST_P(GatherLayout, WritesEveryColumnToItsPlaceAndNothingElse) {
   constexpr uint64_t kCapacity = 50, kCount = 37;

@@ -23,7 +23,7 @@ constexpr uint64_t kTicks = 90;  // the ring of 256 rows goes round
 std::vector<std::string> device_names() {
   std::vector<std::string> names = {"remote", fake_cuda().name};
   for (const std::string& name : available_backends()) {
-    if (name != "cpu" && name != kFakeMetal) names.push_back(name);  // metal_training_test.cpp
+    if (name != "cpu") names.push_back(name);
   }
   return names;
 }

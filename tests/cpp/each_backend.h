@@ -18,11 +18,22 @@ inline std::vector<std::string> available_backends() {
   for (const BackendInfo& info : backends()) {
     if (info.available) names.push_back(info.name);
   }
-  if (has_fake_metal()) names.push_back(kFakeMetal);
   return names;
 }
 
-// The same and Metal's kernels on the CPU: for tests of what a device computes.
+// The name, or nothing where it was not built.
+inline std::vector<std::string> fake_metal_backends() {
+  return has_fake_metal() ? std::vector<std::string>{kFakeMetal} : std::vector<std::string>{};
+}
+
+// These and Metal's modules on their fake device: for tests of how a device is driven.
+inline std::vector<std::string> driven_backends() {
+  std::vector<std::string> names = available_backends();
+  for (const std::string& name : fake_metal_backends()) names.push_back(name);
+  return names;
+}
+
+// These and Metal's kernels on the CPU: for tests of what a device computes.
 inline std::vector<std::string> computing_backends() {
   std::vector<std::string> names = available_backends();
   names.push_back(kernel_backend().name);
@@ -39,10 +50,18 @@ inline std::string backend_of_test(const testing::TestParamInfo<std::string>& in
 }
 
 #define MR_ON_EACH_BACKEND(suite) \
-  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(available_backends()), backend_of_test)
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(driven_backends()), backend_of_test)
 
 #define MR_ON_EACH_COMPUTING_BACKEND(suite) \
   INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(computing_backends()), backend_of_test)
+
+// For what would take a CPU in the place of a GPU too long.
+#define MR_ON_EACH_REAL_BACKEND(suite) \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(available_backends()), backend_of_test)
+
+#define MR_ON_FAKE_METAL(suite)                                                      \
+  INSTANTIATE_TEST_SUITE_P(OnMetal, suite, testing::ValuesIn(fake_metal_backends()), \
+                           backend_of_test)
 
 // Copies between a test's vectors and a backend's memory, each time waiting for it; on one thread.
 class Transfer {

@@ -47,7 +47,7 @@ std::map<std::string, std::vector<float>> gradients_of(const LearnerFastSac& lea
 
 class LearnerDeviceTest : public testing::TestWithParam<std::string> {};
 
-MR_ON_EACH_BACKEND(LearnerDeviceTest);
+MR_ON_EACH_REAL_BACKEND(LearnerDeviceTest);
 
 // What is a matter of one update or a few: kernels that run on the CPU take a second for one.
 class LearnerUpdateTest : public LearnerDeviceTest {};

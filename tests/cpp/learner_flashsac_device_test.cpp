@@ -38,7 +38,7 @@ std::map<std::string, std::vector<float>> gradients_of(const LearnerFlashSac& le
 
 class FlashSacDeviceTest : public testing::TestWithParam<std::string> {};
 
-MR_ON_EACH_BACKEND(FlashSacDeviceTest);
+MR_ON_EACH_REAL_BACKEND(FlashSacDeviceTest);
 
 // What is a matter of one update: kernels that run on the CPU take a second for one.
 class FlashSacUpdateTest : public FlashSacDeviceTest {};

@@ -2,7 +2,9 @@
 // policy acts and the update step runs on the host, and the learner thread drives the replay.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "each_backend.h"
 #include "fake_metal.h"
@@ -47,6 +49,50 @@ TEST_F(MetalTraining, ReplayOnTheDeviceChangesNothing) {
       EXPECT_EQ(metal.facts().at("policy").at("place"), "host");
       EXPECT_EQ(metal.facts().at("graphs").at("update").at("place"), "host");
     }
+  }
+}
+
+std::vector<float> floats_of(const std::string& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+// Share of the second's length that the first is away from it.
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double difference = 0, length = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    length += b[i] * b[i];
+  }
+  return std::sqrt(difference / std::max(length, 1e-12));
+}
+
+// The learner adds up in another order than the CPU's, so its weights are close, not equal.
+TEST_F(MetalTraining, TheLearnerFollowsThatOfTheCpuEagerlyAndReplayed) {
+  Training cpu(with_learner_on("host"), backend_cpu());
+  cpu.advance(kFewTicks);
+  const Tensors expected = tensors_of(cpu);
+  for (const char* graph : {"off", "auto"}) {
+    SCOPED_TRACE(graph);
+    Training metal(with_learner_on("device", cartpole_config({{"graph", graph}})), fake_metal());
+    metal.advance(kFewTicks);
+    const json facts = metal.facts();
+    EXPECT_EQ(facts.at("learner").at("place"), "device");
+    EXPECT_EQ(facts.at("policy").at("place"), "host");
+    uint64_t replays = 0;
+    for (const json& program : facts.at("graphs")) {
+      if (program.is_object()) replays += program.value("replays", 0);
+    }
+    EXPECT_EQ(replays > 0, std::string(graph) == "auto") << facts.at("graphs").dump(1);
+    const Tensors found = tensors_of(metal);
+    int compared = 0;
+    for (const auto& [name, bytes] : expected) {
+      if (name.find("/weight") == std::string::npos) continue;
+      ++compared;
+      EXPECT_LT(distance(floats_of(found.at(name)), floats_of(bytes)), 1e-3) << name;
+    }
+    EXPECT_GT(compared, 5);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "draw_counter.h"
 #include "graph_preflight.h"
 #include "motion_clip.h"
+#include "fake_cuda.h"
 #include "run_fixture.h"
 #include "sim_parts.h"
 #include "update_place.h"
@@ -267,7 +268,7 @@ TEST(UpdateFacts, HazardsAreWhatKeepsTheUpdateStepOnTheHost) {
                                       {"learner", {{"observation_normalizer", true}}}}};
   for (const json& patch : patches) {
     const RunPlan plan = parse_plan(g1_config(patch));
-    const UpdatePlace place = choose_update_place(plan, "cuda", false);
+    const UpdatePlace place = choose_update_place(plan, fake_cuda());
     const ProgramFacts facts = update_facts(robots.task(), plan, "cuda");
     EXPECT_EQ(facts.ops[0].device, "cuda");
     const std::vector<Finding> findings =

@@ -44,7 +44,6 @@ MR_ON_EACH_REAL_BACKEND(FlashSacDeviceTest);
 class FlashSacUpdateTest : public FlashSacDeviceTest {};
 
 MR_ON_EACH_COMPUTING_BACKEND(FlashSacUpdateTest);
-MR_ON_FAKE_METAL(FlashSacUpdateTest);
 
 TEST_P(FlashSacUpdateTest, EveryGradientOfOneUpdateIsTheHosts) {
   LearnerSpec spec = medium_spec();

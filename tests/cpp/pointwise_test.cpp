@@ -15,7 +15,6 @@ namespace {
 class PointwiseTest : public testing::TestWithParam<std::string> {};
 
 MR_ON_EACH_COMPUTING_BACKEND(PointwiseTest);
-MR_ON_FAKE_METAL(PointwiseTest);
 
 TEST(Pointwise, ComputesWhatItsNameSays) {
   EXPECT_EQ(pointwise_element<Pointwise::kScale>(3, 5, 2), 6);

@@ -10,7 +10,6 @@ namespace {
 class ProgramLaunchNormTest : public testing::TestWithParam<std::string> {};
 
 MR_ON_EACH_COMPUTING_BACKEND(ProgramLaunchNormTest);
-MR_ON_FAKE_METAL(ProgramLaunchNormTest);
 
 struct Shape {
   int rows, groups, width;

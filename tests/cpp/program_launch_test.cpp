@@ -14,7 +14,6 @@ namespace {
 class ProgramLaunchTest : public testing::TestWithParam<std::string> {};
 
 MR_ON_EACH_COMPUTING_BACKEND(ProgramLaunchTest);
-MR_ON_FAKE_METAL(ProgramLaunchTest);
 
 struct Product {
   int m, n, k, count;

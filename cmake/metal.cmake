@@ -70,7 +70,7 @@ set(fake_metal_options -fobjc-runtime=gcc -fblocks -fno-objc-arc -fobjc-exceptio
 
 function(add_fake_metal)
   file(GLOB fake_modules CONFIGURE_DEPENDS tests/shim/*.mm)
-  add_library(millrace_metal_fake MODULE ${metal_modules} ${fake_modules} ${metal_source}
+  add_library(millrace_metal_fake MODULE ${metal_modules} ${fake_modules}
     $<TARGET_OBJECTS:millrace_metal_kernels>)
   target_include_directories(millrace_metal_fake PRIVATE cpp metal tests/shim)
   target_include_directories(millrace_metal_fake SYSTEM PRIVATE tests/shim ${GNUSTEP_INCLUDES}

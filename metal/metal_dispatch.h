@@ -43,11 +43,7 @@ class MetalDispatches {
     MetalDispatch one{};
     one.kernel = kernel;
     one.arguments.resize(sizeof(arguments));
-    Arguments whole = arguments;
-#if defined(__GNUC__) && !defined(__clang__)
-    __builtin_clear_padding(&whole);  // a test that looks for addresses finds none between members
-#endif
-    std::memcpy(one.arguments.data(), &whole, sizeof(whole));
+    std::memcpy(one.arguments.data(), &arguments, sizeof(arguments));
     one.threadgroups[0] = static_cast<uint32_t>(x);
     one.threadgroups[1] = static_cast<uint32_t>(y);
     one.threadgroups[2] = static_cast<uint32_t>(z);

@@ -53,6 +53,7 @@ MR_ON_EACH_REAL_BACKEND(LearnerDeviceTest);
 class LearnerUpdateTest : public LearnerDeviceTest {};
 
 MR_ON_EACH_COMPUTING_BACKEND(LearnerUpdateTest);
+MR_ON_FAKE_METAL(LearnerUpdateTest);
 
 void expect_equal_gradients(const std::string& backend, LearnerSpec spec, bool has_extras) {
   spec.symmetry = spec.observation_normalizer = has_extras;

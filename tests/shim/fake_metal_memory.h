@@ -71,13 +71,13 @@ class FakeMetalMemory {
   }
   bool is_live(uint64_t block) const { return blocks_.count(block) != 0; }
   uint64_t live_bytes() const { return live_bytes_; }
-  // The live block that holds the address; 0: none.
+  // The live block that holds the address, or ends there; 0: none.
   uint64_t block_of(uint64_t gpu_address_of_byte) const {
     const uint64_t at = gpu_address_of_byte - gpu_address(0);
     auto block = blocks_.upper_bound(at);
     if (block == blocks_.begin()) return 0;
     --block;
-    return at < block->first + block->second.pages ? block->first : 0;
+    return at <= block->first + block->second.pages ? block->first : 0;
   }
 
   // Opens the GPU's view of these blocks; all others stay closed.

@@ -42,7 +42,7 @@ HazardText text_of(Hazard hazard) {
       return {"TOO_MANY_BINDINGS", "binds more than the 31 buffers of a command: ",
               "pass addresses in one argument struct"};
     case Hazard::kFarOffset:
-      return {"OFFSET_BEYOND_4_GIB",
+      return {"OFFSET_TOO_FAR",
               "binds beyond 4 GiB of a buffer: ", "pass an address, which has 64 bits"};
     case Hazard::kIndirectGrid:
       return {"INDIRECT_DISPATCH", "takes its grid from the device's memory: ",

@@ -98,7 +98,7 @@ inline std::vector<Spoiler> spoilers() {
       {"MODULE_NOT_LOADED", "control.act", hazard(Hazard::kUnloadedModule, "act_kernel")},
       {"COLLECTIVE", "control.act", hazard(Hazard::kCollective, "all-reduce over 2 devices")},
       {"TOO_MANY_BINDINGS", "control.act", hazard(Hazard::kManyBindings, "40 carriers")},
-      {"OFFSET_BEYOND_4_GIB", "control.act", hazard(Hazard::kFarOffset, "row 3000000 of the ring")},
+      {"OFFSET_TOO_FAR", "control.act", hazard(Hazard::kFarOffset, "row 3000000 of the ring")},
       {"INDIRECT_DISPATCH", "control.act", hazard(Hazard::kIndirectGrid, "the robots that fell")},
       {"EDIT_IN_FLIGHT", "control.act", hazard(Hazard::kEdited, "the learning rate")},
       {"UPDATE_ON_HOST", "control.act", hazard(Hazard::kOnHost, "it was requested")},

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "cublaslt_library.cuh"
 #include "relaxed_capture.cuh"
@@ -188,6 +190,10 @@ struct ProductPlan {
                    op.count);
   }
 
+  // Whether what is not a number stays one: some of the library's kernels take the larger of it and
+  // zero, which is zero, and then no loss would show it.
+  bool relu_keeps_nan(void* handle, const GemmOp& op, const ProductOperands& operands) const;
+
   bool choose(void* handle, const uint32_t (&alignments)[kMatrices]) {
     void* preference = nullptr;
     if (api.create_preference(&preference) != kSuccess) return false;
@@ -209,6 +215,81 @@ struct ProductPlan {
     return is_found && count == 1 && choice.status == kSuccess;
   }
 };
+
+namespace {
+
+// Zeroed memory of a trial, and the stream that it runs on.
+class TrialMemory {
+ public:
+  TrialMemory() {
+    is_good_ = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) == cudaSuccess;
+  }
+  ~TrialMemory() {
+    for (void* block : blocks_) cudaFree(block);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+  TrialMemory(const TrialMemory&) = delete;
+  TrialMemory& operator=(const TrialMemory&) = delete;
+
+  void* zeros(size_t bytes) {
+    void* block = nullptr;
+    is_good_ = is_good_ && cudaMalloc(&block, bytes) == cudaSuccess;
+    if (!is_good_) return nullptr;
+    blocks_.push_back(block);
+    is_good_ = cudaMemsetAsync(block, 0, bytes, stream_) == cudaSuccess;
+    return block;
+  }
+  bool copy(void* to, const void* from, size_t bytes) {
+    is_good_ = is_good_ &&
+               cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_) == cudaSuccess &&
+               cudaStreamSynchronize(stream_) == cudaSuccess;
+    return is_good_;
+  }
+  cudaStream_t stream() const { return stream_; }
+  bool is_good() const { return is_good_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  std::vector<void*> blocks_;
+  bool is_good_ = false;
+};
+
+constexpr uint32_t kNanBits = 0x7FC07FC0u;  // of a float, and of two bf16
+
+bool is_nan(const void* bits, bool is_bf16) {
+  uint32_t word = 0;
+  std::memcpy(&word, bits, is_bf16 ? sizeof(uint16_t) : sizeof(uint32_t));
+  if (is_bf16) word <<= 16;
+  return (word & 0x7FFFFFFFu) > 0x7F800000u;
+}
+
+}  // namespace
+
+// Zeros but for one element of a, which is not a number.
+bool ProductPlan::relu_keeps_nan(void* handle, const GemmOp& op,
+                                 const ProductOperands& operands) const {
+  const auto elements = [&op](int rows, int stride, u64 distance) {
+    return static_cast<u64>(rows) * stride + static_cast<u64>(op.count - 1) * distance;
+  };
+  const size_t source = operands.are_bf16 ? sizeof(uint16_t) : sizeof(float);
+  const size_t result_bytes = operands.is_result_bf16 ? sizeof(uint16_t) : sizeof(float);
+  TrialMemory memory;
+  void* a =
+      memory.zeros(source * elements(op.transpose_a ? op.k : op.m, op.a_stride, op.a_distance));
+  void* b =
+      memory.zeros(source * elements(op.transpose_b ? op.n : op.k, op.b_stride, op.b_distance));
+  void* c = memory.zeros(result_bytes * elements(op.m, op.c_stride, op.c_distance));
+  void* bias = memory.zeros(result_bytes * static_cast<size_t>(op.n) * op.count);
+  void* workspace = memory.zeros(CublasLt::kWorkspaceBytes);
+  if (!memory.is_good() || !memory.copy(a, &kNanBits, source)) return false;
+  if (!point_to_bias(op.bias.used() ? bias : nullptr)) return false;
+  const float one = 1.0f, zero = 0.0f;
+  uint32_t found = 0;
+  return api.multiply(handle, description, &one, b, first, a, second, &zero, c, result, c, result,
+                      &choice.algorithm, workspace, CublasLt::kWorkspaceBytes,
+                      memory.stream()) == kSuccess &&
+         memory.copy(&found, c, result_bytes) && is_nan(&found, operands.is_result_bf16);
+}
 
 const char* CublasLt::describe() {
   static const std::string text = [] {
@@ -272,8 +353,10 @@ cudaError_t CublasLt::multiply(cudaStream_t stream, const GemmOp& op, Precision 
   if (place == plans_.end()) {
     relaxed = std::make_unique<RelaxedCapture>();
     auto plan = std::make_unique<ProductPlan>(api_);
-    if (!plan->describe(op, precision, operands) || !plan->choose(handle_, alignments))
+    if (!plan->describe(op, precision, operands) || !plan->choose(handle_, alignments) ||
+        (op.has_relu && !plan->relu_keeps_nan(handle_, op, operands))) {
       plan = nullptr;
+    }
     place = plans_.emplace(std::move(key), std::move(plan)).first;
   }
   const ProductPlan* plan = place->second.get();

@@ -5,7 +5,8 @@
 // Each shape has a plan, made at its first use and kept: layouts, and the algorithm that the
 // library's heuristic names first. It is never timed, so that a machine always chooses the same
 // one, and algorithms that add partial sums in an order of their own are not asked for: a product
-// has the same bits in every run. Making a plan may allocate and load kernels, also in a capture.
+// has the same bits in every run. A plan with a ReLU is tried once, aside, with what is not a
+// number. Making a plan may allocate and load kernels, also in a capture.
 #pragma once
 
 #include <cuda_runtime.h>

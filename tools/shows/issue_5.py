@@ -53,9 +53,9 @@ def show_3(proof):
     graph, beside PyTorch in the same session."""
     found = recorded(proof)
     for line in found["peer"]:
-        if "variant" in line:
-            print(f"  PyTorch {line['config']} {line['variant']}: "
-                  f"{1e6 / line['updates_per_s']:.0f} us, sampling inside")
+        if "updates_per_s" in line:
+            way = f"PyTorch {line['variant']}" if "variant" in line else f"JAX {line['form']}"
+            print(f"  {way}, {line['config']}: {1e6 / line['updates_per_s']:.0f} us, sampling inside")
     for name, limit_us in UPDATE_LIMITS_US.items():
         ours = []
         for precision in ("fp32", "tf32", "bf16"):

@@ -24,6 +24,7 @@ constexpr int kLayoutBatchCount = 5, kLayoutBatchDistance = 6;
 constexpr int kPreferenceWorkspaceBytes = 1, kPreferenceReductionSchemes = 3;
 constexpr int kPreferenceAlignmentA = 5;  // then B, C, D
 constexpr int kMatrices = 4;
+constexpr int kCandidates = 8;
 constexpr uint32_t kReductionInComputeType = 2;  // partial sums in the workspace, added in order
 
 struct Algorithm {
@@ -194,9 +195,10 @@ struct ProductPlan {
   // zero, which is zero, and then no loss would show it.
   bool relu_keeps_nan(void* handle, const GemmOp& op, const ProductOperands& operands) const;
 
-  bool choose(void* handle, const uint32_t (&alignments)[kMatrices]) {
+  // The algorithms that the heuristic names, the best first.
+  std::vector<Heuristic> candidates(void* handle, const uint32_t (&alignments)[kMatrices]) const {
     void* preference = nullptr;
-    if (api.create_preference(&preference) != kSuccess) return false;
+    if (api.create_preference(&preference) != kSuccess) return {};
     const uint64_t workspace_bytes = CublasLt::kWorkspaceBytes;
     bool is_set =
         api.set_preference(preference, kPreferenceWorkspaceBytes, &workspace_bytes,
@@ -207,12 +209,26 @@ struct ProductPlan {
       is_set = is_set && api.set_preference(preference, kPreferenceAlignmentA + i, &alignments[i],
                                             sizeof(alignments[i])) == kSuccess;
     }
+    std::vector<Heuristic> found(kCandidates);
     int count = 0;
     const bool is_found =
         is_set && api.find_algorithms(handle, description, first, second, result, result,
-                                      preference, 1, &choice, &count) == kSuccess;
+                                      preference, kCandidates, found.data(), &count) == kSuccess;
     api.destroy_preference(preference);
-    return is_found && count == 1 && choice.status == kSuccess;
+    found.resize(is_found ? static_cast<size_t>(count) : 0);
+    return found;
+  }
+
+  // The first one that can be used.
+  bool choose(void* handle, const GemmOp& op, const ProductOperands& operands,
+              const uint32_t (&alignments)[kMatrices]) {
+    for (const Heuristic& candidate : candidates(handle, alignments)) {
+      choice = candidate;
+      if (choice.status == kSuccess && (!op.has_relu || relu_keeps_nan(handle, op, operands))) {
+        return true;
+      }
+    }
+    return false;
   }
 };
 
@@ -353,8 +369,8 @@ cudaError_t CublasLt::multiply(cudaStream_t stream, const GemmOp& op, Precision 
   if (place == plans_.end()) {
     relaxed = std::make_unique<RelaxedCapture>();
     auto plan = std::make_unique<ProductPlan>(api_);
-    if (!plan->describe(op, precision, operands) || !plan->choose(handle_, alignments) ||
-        (op.has_relu && !plan->relu_keeps_nan(handle_, op, operands))) {
+    if (!plan->describe(op, precision, operands) ||
+        !plan->choose(handle_, op, operands, alignments)) {
       plan = nullptr;
     }
     place = plans_.emplace(std::move(key), std::move(plan)).first;

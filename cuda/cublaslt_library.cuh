@@ -2,11 +2,12 @@
 // plug-in also loads on machines without it. One object per stream, used by the stream's thread;
 // the library itself stays open until the process ends.
 //
-// Each shape has a plan, made at its first use and kept: layouts, and the algorithm that the
-// library's heuristic names first. It is never timed, so that a machine always chooses the same
-// one, and algorithms that add partial sums in an order of their own are not asked for: a product
-// has the same bits in every run. A plan with a ReLU is tried once, aside, with what is not a
-// number. Making a plan may allocate and load kernels, also in a capture.
+// Each shape has a plan, made at its first use and kept: layouts, and the first algorithm of
+// the library's heuristic that can be used. None is timed, so that a machine always chooses the
+// same one, and algorithms that add partial sums in an order of their own are not asked for: a
+// product has the same bits in every run. One with a ReLU is tried once, aside, with what is not a
+// number, and passed by if that does not stay one. Making a plan may allocate and load kernels,
+// also in a capture.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -39,7 +39,7 @@ def show_2(proof):
     found = recorded(proof)
     tests = found["tests"]
     proof.check("no test failed", tests["failures"] == 0, f"{tests['run']} tests")
-    for part in ("LearnerDeviceTest.EveryGradientOfOneUpdateIsTheHosts",
+    for part in ("LearnerUpdateTest.EveryGradientOfOneUpdateIsTheHosts",
                  "LearnerDeviceTest.LossesAndParametersStayTheHostsForAHundredUpdates",
                  "LearnerDeviceTest.ReducedPrecisionsFollowTheHostsGradient",
                  "LearnerDeviceTest.SideBySideHasTheBitsOfOneByOne",
@@ -129,8 +129,17 @@ def show_5(proof):
 
 
 def show_6(proof):
-    """Whole runs on a GPU with graph: on: no memory taken or given while graphs were replayed."""
+    """Whole runs on a GPU with graph: on: no memory taken or given while graphs were replayed. A traced
+    one says how long the device works, and on what."""
     found = recorded(proof)
+    traced = found.get("trace", {"spans": [], "device_busy_share": 0})
+    parts = {span["name"]: span["time_share"] for span in traced["spans"]
+             if span["name"].startswith("gpu/")}
+    proof.check("the trace has the device's share of the time, and that of each part",
+                0 < traced["device_busy_share"] <= 1 and "gpu/learner_update" in parts,
+                f"busy {100 * traced['device_busy_share']:.1f} %: " + ", ".join(
+                    f"{name} {100 * share:.1f} %" for name, share in parts.items())
+                if parts else "not recorded: tools/gpu_learner --parts trace")
     for name in ("cartpole_1", "cartpole_flashsac_1"):
         for program, facts in found[name]["graphs"].items():
             if not isinstance(facts, dict) or "alloc_proof" not in facts:

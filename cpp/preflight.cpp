@@ -39,7 +39,7 @@ uint64_t device_free_bytes(const DeviceChoice& choice, uint64_t host_free_bytes)
 LearnerPlace check_learner_place(const RunPlan& plan, DeviceChoice& choice,
                                  std::vector<Finding>& findings) {
   const bool is_missing = choice.effective == "none";
-  const LearnerPlace place =
+  LearnerPlace place =
       choose_learner_place(plan, is_missing ? backend_cpu() : backend_api(choice.effective));
   if (!place.is_on_device && !is_missing) choice.learner = "cpu";
   if (place.obstacle.empty()) return place;

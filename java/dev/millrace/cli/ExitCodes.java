@@ -21,6 +21,11 @@ final class ExitCodes {
 
   private ExitCodes() {}
 
+  /** A device that was named and is not here, wherever that was found out. */
+  private static boolean isUnavailable(Throwable failure) {
+    return failure instanceof NativeException e && e.code().equals("unavailable");
+  }
+
   static int of(Throwable failure) {
     if (failure instanceof CommandLine.ParameterException
         || failure instanceof ConfigException
@@ -30,7 +35,7 @@ final class ExitCodes {
         || failure instanceof IOException) {
       return USAGE;
     }
-    if (failure instanceof RefusedException) {
+    if (failure instanceof RefusedException || isUnavailable(failure)) {
       return REFUSED;
     }
     if (failure instanceof RunFailure || failure instanceof NativeException) {

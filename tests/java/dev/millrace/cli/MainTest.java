@@ -71,6 +71,7 @@ class MainTest {
     assertEquals(2, ExitCodes.of(new IOException("x")));
     assertEquals(4, ExitCodes.of(new RunFailure("x", null)));
     assertEquals(4, ExitCodes.of(new NativeException("device", "x")));
+    assertEquals(3, ExitCodes.of(new NativeException("unavailable", "x")));
     assertEquals(1, ExitCodes.of(new IllegalStateException("x")));
     assertEquals(1, ExitCodes.of(new NullPointerException()));
   }

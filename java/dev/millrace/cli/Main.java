@@ -28,7 +28,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "0:ok",
       "1:internal error",
       "2:usage or configuration",
-      "3:refused by preflight",
+      "3:refused by preflight, or a device that was named is not here",
       "4:the run failed",
       "5:native library unavailable"
     },

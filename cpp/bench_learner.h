@@ -11,8 +11,8 @@ namespace millrace {
 // arguments_us, tflop_per_s}, iqr, rounds, ops?}. one_by_one_us is that of a graph whose ops wait
 // for each other, instead of for what they need. An update is the mean of one period of
 // learner.policy_frequency: that many critic steps and one actor step. tflop_per_s counts matrix
-// products alone, in the faster way. `ops` asks for the time of every op by itself, longest first, and
-// how many bytes its operands are.
+// products alone, in the faster way. `ops` asks for the time of every op by itself, longest first,
+// and how many bytes its operands are.
 nlohmann::json bench_learner(const nlohmann::json& request);
 
 }  // namespace millrace

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "draw_counter.h"
+#include "fake_cuda.h"
 #include "graph_preflight.h"
 #include "motion_clip.h"
-#include "fake_cuda.h"
 #include "run_fixture.h"
 #include "sim_parts.h"
 #include "update_place.h"

@@ -15,9 +15,18 @@ typedef struct {
 - (NSOperatingSystemVersion)operatingSystemVersion;
 @end
 
-@protocol MTLBuffer, MTLCommandBuffer, MTLCommandEncoder, MTLCommandQueue;
-@protocol MTLComputeCommandEncoder, MTLComputePipelineState, MTLDevice, MTLFunction;
-@protocol MTLIndirectCommandBuffer, MTLIndirectComputeCommand, MTLLibrary, MTLResource;
+@protocol MTLBuffer;
+@protocol MTLCommandBuffer;
+@protocol MTLCommandEncoder;
+@protocol MTLCommandQueue;
+@protocol MTLComputeCommandEncoder;
+@protocol MTLComputePipelineState;
+@protocol MTLDevice;
+@protocol MTLFunction;
+@protocol MTLIndirectCommandBuffer;
+@protocol MTLIndirectComputeCommand;
+@protocol MTLLibrary;
+@protocol MTLResource;
 
 typedef struct {
   NSUInteger width, height, depth;
@@ -126,9 +135,7 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer> commandBuffer);
 
 @protocol MTLIndirectComputeCommand <NSObject>
 - (void)setComputePipelineState:(id<MTLComputePipelineState>)pipelineState;
-- (void)setKernelBuffer:(id<MTLBuffer>)buffer
-                 offset:(NSUInteger)offset
-                atIndex:(NSUInteger)index;
+- (void)setKernelBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index;
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index;
 - (void)concurrentDispatchThreadgroups:(MTLSize)threadgroupsPerGrid
                  threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup;
@@ -182,15 +189,15 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer> commandBuffer);
 - (id<MTLLibrary>)newLibraryWithSource:(NSString*)source
                                options:(MTLCompileOptions*)options
                                  error:(NSError**)error;
-- (id<MTLComputePipelineState>)
-    newComputePipelineStateWithDescriptor:(MTLComputePipelineDescriptor*)descriptor
-                                  options:(MTLPipelineOption)options
-                               reflection:(void*)reflection
-                                    error:(NSError**)error;
-- (id<MTLIndirectCommandBuffer>)
-    newIndirectCommandBufferWithDescriptor:(MTLIndirectCommandBufferDescriptor*)descriptor
-                           maxCommandCount:(NSUInteger)maxCount
-                                   options:(MTLResourceOptions)options;
+- (id<MTLComputePipelineState>)newComputePipelineStateWithDescriptor:
+                                   (MTLComputePipelineDescriptor*)descriptor
+                                                             options:(MTLPipelineOption)options
+                                                          reflection:(void*)reflection
+                                                               error:(NSError**)error;
+- (id<MTLIndirectCommandBuffer>)newIndirectCommandBufferWithDescriptor:
+                                    (MTLIndirectCommandBufferDescriptor*)descriptor
+                                                       maxCommandCount:(NSUInteger)maxCount
+                                                               options:(MTLResourceOptions)options;
 @end
 
 extern "C" id<MTLDevice> MTLCreateSystemDefaultDevice(void);

@@ -8,22 +8,21 @@
 #include <filesystem>
 #include <fstream>
 
+#include "temporary_folder.h"
+
 namespace millrace {
 namespace {
 
 class BackendPluginFolder : public testing::Test {
  protected:
-  BackendPluginFolder() { std::filesystem::create_directories(folder_); }
-  ~BackendPluginFolder() override { std::filesystem::remove_all(folder_); }
-
   std::string reason() const {
-    const BackendPlugin plugin = open_backend_plugin("test", folder_);
+    const BackendPlugin plugin = open_backend_plugin("test", folder_.path());
     EXPECT_EQ(plugin.api, nullptr);
     return plugin.text;
   }
 
-  const std::string folder_ = testing::TempDir() + "millrace_backend_plugin_test";
-  const std::string file_ = folder_ + "/libmillrace_test.so";
+  const TemporaryFolder folder_;
+  const std::string file_ = folder_ / "libmillrace_test.so";
 };
 
 TEST_F(BackendPluginFolder, AMissingFileIsNotBuiltNamingTheFile) {

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "temporary_folder.h"
+
 namespace millrace {
 namespace {
 
@@ -125,12 +127,9 @@ TEST(CheckReplay, AbsurdSizesAreRefusedNotWrapped) {
 
 class HostMemoryTest : public testing::Test {
  protected:
-  HostMemoryTest()
-      : root_(std::filesystem::path(testing::TempDir()) /
-              ("budget_" + std::to_string(reinterpret_cast<uintptr_t>(this)))) {
+  HostMemoryTest() {
     write("proc/meminfo", "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable: 8000 kB\n");
   }
-  ~HostMemoryTest() override { std::filesystem::remove_all(root_); }
 
   void write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories((root_ / path).parent_path());
@@ -138,7 +137,8 @@ class HostMemoryTest : public testing::Test {
   }
   HostMemory read() { return available_host_memory(root_.string()); }
 
-  std::filesystem::path root_;
+  const TemporaryFolder folder_;
+  const std::filesystem::path root_ = folder_.path();
 };
 
 TEST_F(HostMemoryTest, WithoutAGroupItIsMemAvailable) {

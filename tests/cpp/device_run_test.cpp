@@ -11,6 +11,7 @@
 #include "remote_backend.h"
 #include "run.h"
 #include "run_fixture.h"
+#include "temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -136,13 +137,13 @@ TEST_P(DeviceRun, ThePolicyActsWhereTheLearnerRuns) {
 }
 
 TEST_P(DeviceRun, ATraceShowsPolicyAndLearnerOnTheirStreams) {
-  const std::string path = testing::TempDir() + "device_run_test_trace.json";
+  const TemporaryFolder folder;
+  const std::string path = folder / "trace.json";
   Training(comparable(cartpole_config({{"trace_path", path}}), "remote"), api()).advance(8);
   std::FILE* file = std::fopen(path.c_str(), "r");
   ASSERT_NE(file, nullptr);
   const json trace = json::parse(file);
   std::fclose(file);
-  std::remove(path.c_str());
   Names names;
   for (const json& event : trace.at("traceEvents")) names.push_back(event.at("name"));
   for (const char* name : {span::kInference, span::kGpuPolicy}) {

@@ -1,12 +1,12 @@
 #include "model_files.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "status.h"
+#include "temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -16,12 +16,10 @@ namespace fs = std::filesystem;
 class ModelFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ("model_files_" + std::to_string(::getpid()));
     fs::create_directories(folder_ / "robot" / "parts");
     write("robot/parts/ok.xml", "<mujoco/>");
     write("outside.xml", "<mujoco/>");
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   std::string write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
@@ -41,7 +39,8 @@ class ModelFiles : public ::testing::Test {
   }
   bool is_refused(const std::string& body) { return !refusal(body).empty(); }
 
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(ModelFiles, ScansTagsAndAttributes) {

@@ -1,23 +1,23 @@
 #include "model_loader.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
 
 #include "physics_fixture.h"
 #include "status.h"
+#include "temporary_folder.h"
 
 namespace millrace {
 namespace {
 
-std::string write_model(const std::string& text) {
-  const std::string path =
-      ::testing::TempDir() + "model_loader_" + std::to_string(::getpid()) + ".xml";
-  std::ofstream(path) << text;
-  return path;
-}
+struct ModelFile {
+  TemporaryFolder folder;
+  std::string path = folder / "model.xml";
+
+  explicit ModelFile(const std::string& text) { std::ofstream(path) << text; }
+};
 
 std::string message_of(const SimSpec& spec) {
   try {
@@ -91,9 +91,10 @@ TEST(ModelLoader, ListsEverythingThatIsMissing) {
 
 TEST(ModelLoader, RefusesAnActuatorWithoutAJointOfItsOwn) {
   SimSpec spec = cartpole_spec();
-  spec.model_path = write_model(
+  const ModelFile file(
       "<mujoco><worldbody><body><joint name='j'/><geom size='1'/></body></worldbody><actuator>"
       "<motor name='one' joint='j'/><motor name='two' joint='j'/></actuator></mujoco>");
+  spec.model_path = file.path;
   EXPECT_NE(message_of(spec).find("'two'"), std::string::npos);
 }
 
@@ -113,7 +114,7 @@ TEST(ModelLoader, SurvivesBrokenModels) {
         std::string("<mujoco><include file='none.xml'/></mujoco>"),
         std::string("<mujoco><include file='../none.xml'/></mujoco>"),
         "<mujoco><worldbody>" + nested}) {
-    EXPECT_THROW(load_model(write_model(text)), Failure) << text.substr(0, 80);
+    EXPECT_THROW(load_model(ModelFile(text).path), Failure) << text.substr(0, 80);
   }
   EXPECT_THROW(load_model("/nowhere/robot.xml"), Failure);
 }

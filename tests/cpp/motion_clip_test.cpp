@@ -7,6 +7,7 @@
 #include "motion_fixture.h"
 #include "motion_generator.h"
 #include "resources.h"
+#include "temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -210,16 +211,14 @@ TEST(MotionClip, WhatDoesNotFitTheRobotIsRefused) {
 TEST(MotionClip, AFolderIsItsFilesInOrder) {
   namespace fs = std::filesystem;
   MotionRobot robot = tracking_robot();
-  const fs::path folder = fs::path(testing::TempDir()) / "millrace_motion_folder";
-  fs::remove_all(folder);
-  fs::create_directory(folder);
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
   EXPECT_EQ(problem_of([&] { load_motion(folder.string(), robot, 50); }),
             "motion folder '" + folder.string() + "' holds no .npz and no .csv file");
   const MotionClip clip = load_motion("", robot, 50);
   write_motion((folder / "b.npz").string(), clip);
   write_motion((folder / "a.npz").string(), load_motion("", robot, 20));
   const MotionClip both = load_motion(folder.string(), robot, 50);
-  fs::remove_all(folder);
   // 200 frames at 20 a second are 498 at 50.
   ASSERT_EQ(both.frames, 998);
   EXPECT_EQ(both.describe().at("clips"), 2);

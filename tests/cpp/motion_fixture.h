@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <fstream>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "resources.h"
 #include "status.h"
 #include "task.h"
+#include "temporary_folder.h"
 
 namespace millrace {
 
@@ -21,14 +21,10 @@ inline MotionRobot tracking_robot() {
 
 // A name of this test's own; the file is gone afterwards.
 struct MotionPath {
+  TemporaryFolder folder;
   std::string path;
 
-  explicit MotionPath(const std::string& extension)
-      : path(testing::TempDir() + "millrace_" +
-             testing::UnitTest::GetInstance()->current_test_info()->name() + extension) {}
-  ~MotionPath() { std::remove(path.c_str()); }
-  MotionPath(const MotionPath&) = delete;
-  MotionPath& operator=(const MotionPath&) = delete;
+  explicit MotionPath(const std::string& extension) : path(folder / ("motion" + extension)) {}
 
   void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
 };

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "hex_bytes.h"
 #include "status.h"
+#include "temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -45,14 +45,14 @@ constexpr const char* kNumpy =
 
 // A file of this test's own, gone afterwards.
 struct TemporaryFile {
-  std::string path = testing::TempDir() + "millrace_npz_test.npz";
+  TemporaryFolder folder;
+  std::string path = folder / "test.npz";
 
   explicit TemporaryFile(const Bytes& bytes = {}) {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
   }
-  ~TemporaryFile() { std::remove(path.c_str()); }
 };
 
 std::string error_of(const std::string& path, const std::vector<std::string>& names) {

@@ -1,7 +1,6 @@
 #include "physics_mujoco.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -11,6 +10,7 @@
 
 #include "physics_fixture.h"
 #include "status.h"
+#include "temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -134,8 +134,8 @@ TEST(PhysicsMujoco, FieldsAreThoseOfTheSensors) {
       "<framepos objtype='site' objname='left_foot'/><framequat objtype='site' "
       "objname='right_foot'/><framelinvel objtype='xbody' objname='right_wrist_yaw_link'/>"
       "<frameangvel objtype='xbody' objname='right_wrist_yaw_link'/></sensor>");
-  const std::string path =
-      ::testing::TempDir() + "physics_sensors_" + std::to_string(::getpid()) + ".xml";
+  const TemporaryFolder folder;
+  const std::string path = folder / "sensors.xml";
   std::ofstream(path) << with_sensors;
   const ModelPtr model = load_model(path);
   const DataPtr data = make_data(*model);

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 
 #include "backend.h"
@@ -12,6 +11,7 @@
 #include "resources.h"
 #include "run_fixture.h"
 #include "task_fixture.h"
+#include "temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -229,19 +229,18 @@ TEST(Preflight, AModelWithoutTheTasksNamesListsThemAll) {
 }
 
 TEST(Preflight, AModelThatCannotBeReadSaysSo) {
-  const std::string broken = testing::TempDir() + "preflight_test_broken.xml";
-  const std::string outside = testing::TempDir() + "preflight_test_outside.xml";
+  const TemporaryFolder folder;
+  const std::string broken = folder / "broken.xml";
+  const std::string outside = folder / "outside.xml";
   std::ofstream(broken) << "<mujoco><worldbody><body></worldbody></mujoco>";
   std::ofstream(outside) << "<mujoco><include file='../robot.xml'/></mujoco>";
-  for (const std::string& file : {broken, outside, testing::TempDir() + "preflight_none.xml"}) {
+  for (const std::string& file : {broken, outside, folder / "none.xml"}) {
     const json report = run_preflight(cartpole_config({{"env", {{"model_file", file}}}}));
     EXPECT_EQ(ids_of(report), Names{"MODEL_UNREADABLE"});
     const std::string reason = finding_of(report, "MODEL_UNREADABLE").at("reason");
     EXPECT_NE(reason.find(file), std::string::npos) << reason;
     EXPECT_EQ(reason.find('\n'), std::string::npos) << reason;
   }
-  std::remove(broken.c_str());
-  std::remove(outside.c_str());
 }
 
 // Nothing that was allocated would fit: 2^39 rows are refused in less than a second.

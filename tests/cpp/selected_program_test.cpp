@@ -8,6 +8,7 @@
 #include "random_program.h"
 #include "run.h"
 #include "run_fixture.h"
+#include "temporary_folder.h"
 #include "workspace_snapshot.h"
 
 namespace millrace {
@@ -241,8 +242,8 @@ TEST_P(SelectedTraining, ALearnerIsTheSameWithAndWithoutSelection) {
 
 TEST_P(SelectedTraining, ARunIsTheSameWithAndWithoutSelectionAndAnotherShapeSelectsAgain) {
   using Training = millrace::Run;  // a test has a member of that name
-  const std::string path = testing::TempDir() + "selected_training.json";
-  std::remove(path.c_str());
+  const TemporaryFolder folder;
+  const std::string path = folder / "selection.json";
   const auto result = [&](const nlohmann::json& config, nlohmann::json* selection) {
     Training run(config, graph_backend_api(GetParam()));
     run.advance(30);
@@ -265,7 +266,6 @@ TEST_P(SelectedTraining, ARunIsTheSameWithAndWithoutSelectionAndAnotherShapeSele
     EXPECT_NE(other[name]["not_cached"].get<std::string>().find("envs 4"), std::string::npos)
         << other[name]["not_cached"];
   }
-  std::remove(path.c_str());
 }
 
 }  // namespace

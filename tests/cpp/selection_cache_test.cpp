@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "temporary_folder.h"
+
 namespace millrace {
 namespace {
 
@@ -22,11 +24,10 @@ Selection taken(const std::string& way) {
 
 class SelectionCacheTest : public testing::Test {
  protected:
-  SelectionCacheTest() { std::remove(path_.c_str()); }
-  ~SelectionCacheTest() override { std::remove(path_.c_str()); }
   void write(const std::string& text) { std::ofstream(path_) << text; }
 
-  const std::string path_ = testing::TempDir() + "selection_cache_test.json";
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "selection.json";
 };
 
 TEST_F(SelectionCacheTest, OutlivesTheProcess) {
@@ -80,7 +81,7 @@ TEST_F(SelectionCacheTest, AFileThatCannotBeReadIsIgnoredWithTheReason) {
 }
 
 TEST_F(SelectionCacheTest, WhatCannotBeWrittenIsNoErrorOfTheRun) {
-  SelectionCache cache(testing::TempDir() + "no/such/folder.json", kNow);
+  SelectionCache cache(folder_ / "no/such/folder.json", kNow);
   cache.put("update", key(), taken("graph"));
   EXPECT_NE(cache.write_error(), "");
   EXPECT_TRUE(cache.find("update", key()).found);

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "each_backend.h"
+#include "temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -18,7 +18,8 @@ MR_ON_EACH_BACKEND(StreamTraceTest);
 
 TEST_P(StreamTraceTest, SpansLieBetweenSubmissionAndObservationInOrder) {
   constexpr uint64_t kBytes = 64 << 20;
-  const std::string path = testing::TempDir() + "stream_trace.json";
+  const TemporaryFolder folder;
+  const std::string path = folder / "trace.json";
   FirstError first_error;
   Backend backend(test_backend_api(GetParam()));
   Stream stream(backend);
@@ -56,7 +57,6 @@ TEST_P(StreamTraceTest, SpansLieBetweenSubmissionAndObservationInOrder) {
   }
   EXPECT_EQ(spans, 5);
   EXPECT_LE(previous_end - first_begin, static_cast<double>(end_ns - start_ns) * 1e-3 + 20);
-  std::filesystem::remove(path);
 }
 
 TEST(StreamTrace, OffRecordsNothing) {

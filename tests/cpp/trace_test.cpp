@@ -7,6 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "temporary_folder.h"
+
 namespace millrace {
 namespace {
 
@@ -14,17 +16,13 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 class TraceTest : public testing::Test {
  protected:
-  TraceTest()
-      : path_(testing::TempDir() + "trace_" + std::to_string(reinterpret_cast<uintptr_t>(this)) +
-              ".json") {}
-  ~TraceTest() override { std::filesystem::remove(path_); }
-
   nlohmann::json events() const {
     std::ifstream file(path_);
     return nlohmann::json::parse(file)["traceEvents"];
   }
 
-  const std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "trace.json";
   FirstError first_error_;
 };
 

@@ -22,4 +22,8 @@ nlohmann::json to_json(const Finding& finding) {
           {"hint", finding.hint}};
 }
 
+std::string first_reason(const std::vector<Finding>& findings) {
+  return findings.empty() ? "" : findings.front().id + ": " + findings.front().reason;
+}
+
 }  // namespace millrace

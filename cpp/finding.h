@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace millrace {
 
@@ -19,5 +20,8 @@ struct Finding {
 
 // {id, verdict, subject, reason, hint}
 nlohmann::json to_json(const Finding& finding);
+
+// "ID: reason" of the first; empty: there is none.
+std::string first_reason(const std::vector<Finding>& findings);
 
 }  // namespace millrace

@@ -5,7 +5,9 @@
 
 #include "blas_threads.h"
 #include "digest.h"
+#include "graph_preflight.h"
 #include "learning_rate.h"
+#include "op_facts.h"
 #include "program_cpu.h"
 
 namespace millrace {
@@ -42,22 +44,35 @@ LearnerSac::LearnerSac(std::unique_ptr<SacPrograms> programs, const RowMirror& m
   if (is_selecting && backend.api().has_graphs != 0) {
     before_profile_ = std::make_unique<WorkspaceSnapshot>(backend, stream, *device_);
   }
-  critic_update_ = update_program(backend, stream, {"learner_critic", graph, ""}, selection, false);
-  whole_update_ =
-      update_program(backend, stream, {"learner_critic_and_actor", graph, ""}, selection, true);
+  critic_update_ = update_program(backend, stream, graph, selection, false);
+  whole_update_ = update_program(backend, stream, graph, selection, true);
 }
 
 std::unique_ptr<SelectedProgram> LearnerSac::update_program(Backend& backend, Stream& stream,
-                                                            const GraphSpec& graph,
+                                                            GraphPolicy graph,
                                                             const SelectionSpec& selection,
                                                             bool with_actor) {
   SelectionSpec of_this = selection;
   uint64_t digest = digest_of(to_string(device_->precision()), programs_->critic_program->digest());
   if (with_actor) digest ^= programs_->actor_program->digest();
   of_this.key.program = hexadecimal(digest);
+  const GraphSpec spec = {with_actor ? "learner_critic_and_actor" : "learner_critic", graph,
+                          obstacle_to_graph(backend, graph, with_actor)};
   return std::make_unique<SelectedProgram>(
-      backend, stream, graph, of_this, [this, with_actor] { submit(with_actor); },
+      backend, stream, spec, of_this, [this, with_actor] { submit(with_actor); },
       ProfileState{[this] { before_profile_->save(); }, [this] { before_profile_->restore(); }});
+}
+
+// The first finding of preflight about a program of the update.
+std::string LearnerSac::obstacle_to_graph(Backend& backend, GraphPolicy graph,
+                                          bool with_actor) const {
+  for (const Program* program : programs_->all()) {
+    if (program == programs_->actor_program.get() && !with_actor) continue;
+    const ProgramFacts facts = facts_of(*program, backend.name(), InputUse::kCopied);
+    const std::string reason = first_reason(check_graph(facts, graph_backend_of(backend), graph));
+    if (!reason.empty()) return reason;
+  }
+  return "";
 }
 
 // Device work that still uses the carriers or a graph ends first. A constructor that failed half

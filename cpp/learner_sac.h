@@ -74,8 +74,9 @@ class LearnerSac : public Learner {
   // The device has passed every update so far.
   void completed();
   std::unique_ptr<SelectedProgram> update_program(Backend& backend, Stream& stream,
-                                                  const GraphSpec& graph,
-                                                  const SelectionSpec& selection, bool with_actor);
+                                                  GraphPolicy graph, const SelectionSpec& selection,
+                                                  bool with_actor);
+  std::string obstacle_to_graph(Backend& backend, GraphPolicy graph, bool with_actor) const;
 
   const std::unique_ptr<SacPrograms> programs_;
   std::unique_ptr<DeviceWorkspace> device_;

@@ -1,5 +1,6 @@
 #include "preflight.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "backend.h"
@@ -7,6 +8,7 @@
 #include "device_choice.h"
 #include "device_policy.h"
 #include "graph_preflight.h"
+#include "learner_facts.h"
 #include "learner_place.h"
 #include "learner_sac.h"
 #include "model_loader.h"
@@ -103,6 +105,27 @@ void report_graphs(const RunPlan& plan, const DeviceChoice& choice, const Task* 
   findings.insert(findings.end(), found.begin(), found.end());
 }
 
+// Of the learner's programs, wherever they run; what speaks against graphs of them counts on a
+// device alone, and what speaks against every graph there has been said of the update step.
+void report_learner_graphs(const RunPlan& plan, const DeviceChoice& choice,
+                           const LearnerPlace& place, const RowLayout& layout,
+                           nlohmann::json& report, std::vector<Finding>& findings) {
+  const GraphBackend backend = graph_backend(choice);
+  const GraphPolicy policy = graph_policy(plan.graph);
+  const size_t said = check_graph_backend(backend, policy).size();
+  for (const LearnerProgramFacts& each : learner_facts(plan.learner, layout, backend.name)) {
+    std::vector<Finding> found;
+    if (place.is_on_device) found = check_graph(each.program, backend, policy);
+    nlohmann::json facts = to_json(each.program);
+    facts["requested"] = plan.graph;
+    facts["place"] = place.is_on_device ? "device" : "host";
+    facts["findings"] = to_json(found);
+    report["graphs"][each.graph] = std::move(facts);
+    const size_t own = std::min(said, found.size());
+    findings.insert(findings.end(), found.begin() + static_cast<std::ptrdiff_t>(own), found.end());
+  }
+}
+
 ReplayPlan replay_plan(const RunPlan& plan, const DeviceChoice& choice, const LearnerPlace& place,
                        const RowLayout& layout) {
   ReplayPlan replay;
@@ -161,10 +184,8 @@ Finding other_mujoco(const Failure& failure) {
 }
 
 std::string graph_obstacle(const Task& task, const RunPlan& plan, Backend& backend) {
-  const std::vector<Finding> findings =
-      check_graph(update_facts(task, plan, backend.name()), graph_backend_of(backend),
-                  graph_policy(plan.graph));
-  return findings.empty() ? "" : findings[0].id + ": " + findings[0].reason;
+  return first_reason(check_graph(update_facts(task, plan, backend.name()),
+                                  graph_backend_of(backend), graph_policy(plan.graph)));
 }
 
 nlohmann::json run_preflight(const nlohmann::json& config) {
@@ -182,6 +203,7 @@ nlohmann::json run_preflight(const nlohmann::json& config) {
   } else {
     const Task task = make_task(config, *model);
     report_graphs(plan, device, &task, report, findings);
+    report_learner_graphs(plan, device, learner, task.layout, report, findings);
     if (plan.learner.symmetry && !task.symmetry.available) {
       findings.push_back({"SYMMETRY_UNAVAILABLE", Readiness::kRefused, "learner.symmetry",
                           plan.task + " has no mirror image", "learner.symmetry: false"});

@@ -11,9 +11,8 @@ namespace millrace {
 namespace {
 
 std::string first_finding(const Program& program, Backend& backend, InputUse inputs) {
-  const std::vector<Finding> findings = check_graph(facts_of(program, backend.name(), inputs),
-                                                    graph_backend_of(backend), GraphPolicy::kAuto);
-  return findings.empty() ? "" : findings[0].id + ": " + findings[0].reason;
+  return first_reason(check_graph(facts_of(program, backend.name(), inputs),
+                                  graph_backend_of(backend), GraphPolicy::kAuto));
 }
 
 LaunchInputs on_host(const HostInputs& inputs) {

@@ -178,6 +178,18 @@ TEST(Preflight, AGraphThatCannotBeIsRefusedWithAllReasons) {
   EXPECT_EQ(findings[2].at("subject"), "learner.observation_normalizer");
 }
 
+TEST(Preflight, TheLearnersProgramsAreShownWhereverTheyRun) {
+  const json report = run_preflight(cartpole_config({{"graph", "auto"}, {"device", "cpu"}}));
+  for (const char* name : {"learner_critic", "learner_critic_and_actor"}) {
+    const json& program = report.at("graphs").at(name);
+    EXPECT_EQ(program.at("requested"), "auto");
+    EXPECT_EQ(program.at("place"), "host");
+    EXPECT_EQ(program.at("findings"), json::array());
+    EXPECT_GT(program.at("ops").size(), 20u);
+  }
+  EXPECT_EQ(ids_of(report, "EAGER_ONLY"), Names{"BACKEND_HAS_NO_GRAPHS"});
+}
+
 TEST(Preflight, TheRunHearsTheFirstObstacleOfItsGraph) {
   const Task task = make_task(cartpole_config(), cartpole_model());
   Backend device(fake_cuda());

@@ -1,5 +1,7 @@
 package dev.millrace.cli;
 
+import dev.millrace.config.ConfigException;
+import dev.millrace.config.Nearest;
 import dev.millrace.core.Json;
 import dev.millrace.io.AtomicFile;
 import dev.millrace.io.FileOps;
@@ -32,7 +34,7 @@ final class GraphCommand {
   @Command(
       name = "show",
       description =
-          "The update step: its ops, the carriers they touch, what keeps it from a graph.",
+          "A program of the device: its ops, the carriers they touch, what keeps it from a graph.",
       mixinStandardHelpOptions = true,
       footer = {
         "",
@@ -40,12 +42,22 @@ final class GraphCommand {
         "",
         "Examples",
         "  millrace graph show g1_walk_flat",
+        "  millrace graph show g1_walk_flat --program learner_critic",
         "  millrace graph show g1_motion_tracking_sac -s graph=on --dot update.dot"
       })
   static final class Show implements Callable<Integer> {
     private final Context context;
 
     @Mixin private ConfigOptions options;
+
+    @Option(
+        names = "--program",
+        paramLabel = "NAME",
+        description =
+            "${DEFAULT-VALUE} (the update step), learner_critic, or learner_critic_and_actor"
+                + " (the actor's part).",
+        defaultValue = "update")
+    private String name;
 
     @Option(
         names = "--dot",
@@ -65,10 +77,17 @@ final class GraphCommand {
       PreflightReport report =
           context.preflight(context.load(options.config(), options.overrides()), Optional.empty());
       JsonNode graphs = report.facts().path("graphs");
-      JsonNode program = graphs.path("update");
-      if (!program.has("ops")) { // no robot model, no task
+      if (!graphs.path("update").has("ops")) { // no robot model, no task
         throw new RefusedException(report);
       }
+      if (!graphs.has(name)) {
+        throw new ConfigException(
+            "--program: unknown program \""
+                + name
+                + "\""
+                + Nearest.hint(name, graphs.propertyNames()));
+      }
+      JsonNode program = graphs.path(name);
       if (dot != null) {
         AtomicFile.write(FileOps.SYSTEM, dot, dot(program).getBytes(StandardCharsets.UTF_8));
       }
@@ -78,13 +97,13 @@ final class GraphCommand {
         result.set("terms", report.facts().path("terms"));
         context.out().print(Json.pretty(result));
       } else {
-        print(program, context.out());
+        print(program, name, context.out());
       }
       return ExitCodes.OK;
     }
 
-    private static void print(JsonNode program, PrintStream out) {
-      out.println(Reports.graph(program));
+    private static void print(JsonNode program, String name, PrintStream out) {
+      out.println(Reports.graph(program, name.equals("update") ? "the update step" : name));
       Table findings = Reports.findings(findings(program));
       if (!findings.isEmpty()) {
         out.println();

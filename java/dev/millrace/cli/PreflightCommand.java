@@ -76,7 +76,7 @@ final class PreflightCommand implements Callable<Integer> {
             device.path("reason").asString(""));
     JsonNode update = report.facts().path("graphs").path("update");
     if (!update.isMissingNode()) {
-      context.out().println(Reports.graph(update));
+      context.out().println(Reports.graph(update, "the update step"));
     }
     Table findings = Reports.findings(report.findings());
     if (!findings.isEmpty()) {

@@ -51,7 +51,7 @@ final class Reports {
   }
 
   /** In one line what was asked for, and what is expected of a graph of the update step. */
-  static String graph(JsonNode program) {
+  static String graph(JsonNode program, String what) {
     String requested = program.path("requested").asString("?");
     boolean sound = program.path("findings").isEmpty();
     String expected =
@@ -60,7 +60,7 @@ final class Reports {
           case "on" -> sound ? "can be captured" : "cannot be captured";
           default -> sound ? "can be captured" : "runs eagerly";
         };
-    return "graph " + requested + ": the update step " + expected;
+    return "graph " + requested + ": " + what + " " + expected;
   }
 
   /** Every term of the update step: what it draws, and whether a graph can hold it. */

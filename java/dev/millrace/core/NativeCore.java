@@ -31,8 +31,9 @@ final class NativeCore {
    * free_bytes, limit_bytes}, device:{…}}, device:{requested, effective, reason}, threads,
    * task:{…}, terms:[{kind, term, detail, stream, draws_per_tick, draws_per_reset, class, verdict,
    * reason, hint}], graphs:{update:{requested, findings, name, ops:[{name, site, device, parts,
-   * reads, writes}], carriers:[{name, owner, device, bytes}]}}}}. Without a robot model there are
-   * no terms, ops and carriers.
+   * reads, writes}], carriers:[{name, owner, device, bytes}]}, learner_critic and
+   * learner_critic_and_actor: the same with place (device or host), the second's the actor's part
+   * alone}}}. Without a robot model there are no terms, ops, carriers and learner's programs.
    */
   static native String preflight(String config);
 

@@ -114,6 +114,10 @@ class EndToEndTest {
     assertEquals(0, run(with(request, "graph", "show", "--json")), () -> err);
     JsonNode update = Json.parse(out).path("graphs").path("update");
     assertEquals(7, update.path("ops").get(0).path("parts").size());
+    assertEquals(0, run(with(request, "graph", "show", "--program", "learner_critic")), () -> err);
+    assertTrue(out.contains("\nop 0 unpack on cpu (fastsac_programs.cpp:"), out);
+    assertEquals(2, run(with(request, "graph", "show", "--program", "learner_critc")), out);
+    assertTrue(err.contains("did you mean \"learner_critic\"?"), err);
     String noRobot = "-senv.model_file=/none/robot.xml";
     assertEquals(3, run(with(request, "graph", "show", noRobot)), out);
     assertTrue(err.contains("MODEL_UNREADABLE env.model_file: "), err);

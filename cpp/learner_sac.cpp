@@ -69,7 +69,7 @@ std::string LearnerSac::obstacle_to_graph(Backend& backend, GraphPolicy graph,
   for (const Program* program : programs_->all()) {
     if (program == programs_->actor_program.get() && !with_actor) continue;
     const ProgramFacts facts = facts_of(*program, backend.name(), InputUse::kCopied);
-    const std::string reason = first_reason(check_graph(facts, graph_backend_of(backend), graph));
+    std::string reason = first_reason(check_graph(facts, graph_backend_of(backend), graph));
     if (!reason.empty()) return reason;
   }
   return "";

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-namespace metal_shim {
+namespace device_shim {
 namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
 
-enum class State { kReady, kAtBarrier, kAtExchange, kDone };
+enum class State { kReady, kAtBarrier, kAtExchange, kRefused, kDone };
 
 // Where to go on, in some stack. clang has the compiler's own jumps on x86 alone.
 #if defined(__x86_64__)
@@ -71,6 +71,7 @@ class Threadgroup {
  public:
   void run(uint32_t threads, Turns turns, void (*body)(void*, uint32_t), void* context);
   void wait(State state, const char* what);
+  [[noreturn]] void refuse(const char* what);
   const void* exchange(const void* value, size_t bytes, const char* what);
   uint32_t running() const { return running_; }
 
@@ -150,7 +151,8 @@ void Threadgroup::fail() {
   for (const Thread& thread : threads_) {
     at_barrier += thread.state == State::kAtBarrier;
     done += thread.state == State::kDone;
-    if (thread.state == State::kAtExchange && operations.find(thread.what) == std::string::npos) {
+    const bool is_elsewhere = thread.state == State::kAtExchange || thread.state == State::kRefused;
+    if (is_elsewhere && operations.find(thread.what) == std::string::npos) {
       operations += std::string(", some at ") + thread.what;
     }
   }
@@ -212,6 +214,12 @@ void Threadgroup::wait(State state, const char* what) {
   leave(thread.place, scheduler_);
 }
 
+// Nothing makes it ready again, so that the run fails once nobody else may go on.
+void Threadgroup::refuse(const char* what) {
+  wait(State::kRefused, what);
+  std::abort();
+}
+
 const void* Threadgroup::exchange(const void* value, size_t bytes, const char* what) {
   char* const values =
       simdgroups_[running_ / kSimdWidth].values[threads_[running_].exchanges++ % 2];
@@ -226,10 +234,12 @@ void run_threadgroup(uint32_t threads, Turns turns, void (*body)(void*, uint32_t
   current.run(threads, turns, body, context);
 }
 
+uint32_t thread() { return current.running(); }
 uint32_t lane() { return current.running() % kSimdWidth; }
 void wait_for_threadgroup() { current.wait(State::kAtBarrier, "threadgroup_barrier"); }
 const void* exchange(const void* value, size_t bytes, const char* what) {
   return current.exchange(value, bytes, what);
 }
+void refuse(const char* what) { current.refuse(what); }
 
-}  // namespace metal_shim
+}  // namespace device_shim

@@ -35,17 +35,17 @@ inline float number_of(unsigned bits) {
   return value;
 }
 
-inline float half_of(unsigned word, int half) {
+inline float half_of(unsigned word, unsigned half) {
   return from_bf16(static_cast<uint16_t>(word >> 16 * half));
 }
 
 // a[row][k] of m16n8k8: register r is of row lane / 4 + 8 (r % 2), column lane % 4 + 4 (r / 2).
 struct Tf32 {
-  static constexpr int kDepth = 8;
-  static float a(const Operands* lanes, int row, int k) {
+  static constexpr unsigned kDepth = 8;
+  static float a(const Operands* lanes, unsigned row, unsigned k) {
     return number_of(lanes[row % 8 * 4 + k % 4].a[row / 8 + k / 4 * 2]);
   }
-  static float b(const Operands* lanes, int k, int column) {
+  static float b(const Operands* lanes, unsigned k, unsigned column) {
     return number_of(lanes[column * 4 + k % 4].b[k / 4]);
   }
 };
@@ -53,11 +53,11 @@ struct Tf32 {
 // a[row][k] of m16n8k16: register r is of row lane / 4 + 8 (r % 2), columns 2 (lane % 4) + 8 (r /
 // 2) and the next.
 struct Bf16 {
-  static constexpr int kDepth = 16;
-  static float a(const Operands* lanes, int row, int k) {
+  static constexpr unsigned kDepth = 16;
+  static float a(const Operands* lanes, unsigned row, unsigned k) {
     return half_of(lanes[row % 8 * 4 + k % 8 / 2].a[row / 8 + k / 8 * 2], k % 2);
   }
-  static float b(const Operands* lanes, int k, int column) {
+  static float b(const Operands* lanes, unsigned k, unsigned column) {
     return half_of(lanes[column * 4 + k % 8 / 2].b[k / 8], k % 2);
   }
 };
@@ -66,12 +66,14 @@ template <class Format>
 void multiply(float (&c)[4], const Operands& own, const char* what) {
   const auto* const lanes =
       static_cast<const Operands*>(device_shim::exchange(&own, sizeof(own), what));
-  const int lane = static_cast<int>(device_shim::lane());
-  for (int i = 0; i < 4; ++i) {
-    const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-    for (int k = 0; k < Format::kDepth; ++k) {
-      c[i] += Format::a(lanes, row, k) * Format::b(lanes, k, column);
-    }
+  const unsigned row = device_shim::lane() / 4, column = device_shim::lane() % 4 * 2;
+  for (unsigned k = 0; k < Format::kDepth; ++k) {
+    const float a_first = Format::a(lanes, row, k), a_second = Format::a(lanes, row + 8, k);
+    const float b_first = Format::b(lanes, k, column), b_second = Format::b(lanes, k, column + 1);
+    c[0] += a_first * b_first;
+    c[1] += a_first * b_second;
+    c[2] += a_second * b_first;
+    c[3] += a_second * b_second;
   }
 }
 

@@ -12,19 +12,23 @@
 namespace device_shim {
 namespace {
 
+cudaError_t finished(cudaError_t code) {
+  return code == cudaSuccess ? cudaDeviceSynchronize() : code;
+}
+
 template <class... Parameters, class... Arguments>
-cudaError_t launch(dim3 grid, unsigned threads, void (*kernel)(Parameters...),
-                   const Arguments&... arguments) {
+cudaError_t launch_and_wait(dim3 grid, unsigned threads, void (*kernel)(Parameters...),
+                            const Arguments&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(threads);
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
+  return finished(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
 std::vector<float> reversed(unsigned blocks, bool has_barrier) {
   std::vector<float> values(blocks * kTrialThreads);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-  EXPECT_EQ(launch_reverse(values.data(), blocks, has_barrier), cudaSuccess);
+  EXPECT_EQ(finished(launch_reverse(values.data(), blocks, has_barrier)), cudaSuccess);
   return values;
 }
 
@@ -48,14 +52,14 @@ TEST(CudaRuntime, AForgottenBarrierShowsInEveryOrderOfThreads) {
 }
 
 TEST(CudaRuntime, ABarrierThatSomeNeverReachEndsTheLaunch) {
-  EXPECT_EQ(launch_barrier_of_some(kTrialThreads), cudaSuccess);
-  EXPECT_THROW(launch_barrier_of_some(kTrialThreads - 1), std::logic_error);
-  EXPECT_THROW(launch_barrier_of_some(64), std::logic_error);  // whole warps, too
+  EXPECT_EQ(finished(launch_barrier_of_some(kTrialThreads)), cudaSuccess);
+  EXPECT_THROW(finished(launch_barrier_of_some(kTrialThreads - 1)), std::logic_error);
+  EXPECT_THROW(finished(launch_barrier_of_some(64)), std::logic_error);  // whole warps, too
 }
 
 TEST(CudaRuntime, SharedMemoryBeginsEveryBlockAsWhatIsNoNumber) {
   std::vector<float> found(8, 0.0f);
-  ASSERT_EQ(launch_find_in_shared(found.data(), 4), cudaSuccess);
+  ASSERT_EQ(finished(launch_find_in_shared(found.data(), 4)), cudaSuccess);
   for (const float value : found) EXPECT_TRUE(std::isnan(value));
 }
 
@@ -64,6 +68,7 @@ TEST(CudaRuntime, SharedMemoryIsWhatAKernelAskedForAndACardHas) {
   EXPECT_EQ(launch_with_shared((48 << 10) + 16, 48 << 10), cudaErrorInvalidValue);
   EXPECT_EQ(launch_with_shared(227 << 10, 227 << 10), cudaSuccess);
   EXPECT_EQ(launch_with_shared(228 << 10, 228 << 10), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 void count_threads(unsigned* visits) {
@@ -72,11 +77,13 @@ void count_threads(unsigned* visits) {
 
 TEST(CudaRuntime, EveryThreadOfEveryBlockRunsOnce) {
   std::vector<unsigned> visits(2 * 3 * 4, 0);
-  ASSERT_EQ(launch(dim3(2, 3, 4), 33, count_threads, visits.data()), cudaSuccess);
+  ASSERT_EQ(launch_and_wait(dim3(2, 3, 4), 33, count_threads, visits.data()), cudaSuccess);
   for (const unsigned visit : visits) EXPECT_EQ(visit, 33u * 1033u);
-  EXPECT_EQ(launch(dim3(0), 32, count_threads, visits.data()), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(launch(dim3(1), 1025, count_threads, visits.data()), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(launch(dim3(1, 65536), 32, count_threads, visits.data()),
+  EXPECT_EQ(launch_and_wait(dim3(0), 32, count_threads, visits.data()),
+            cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_and_wait(dim3(1), 1025, count_threads, visits.data()),
+            cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_and_wait(dim3(1, 65536), 32, count_threads, visits.data()),
             cudaErrorInvalidConfiguration);
 }
 
@@ -92,7 +99,8 @@ void exchange_in_warp(float* sums, int* smallest) {
 TEST(CudaRuntime, LanesExchangeWithinTheirWarp) {
   std::vector<float> sums(64);
   std::vector<int> smallest(64);
-  ASSERT_EQ(launch(dim3(1), 64, exchange_in_warp, sums.data(), smallest.data()), cudaSuccess);
+  ASSERT_EQ(launch_and_wait(dim3(1), 64, exchange_in_warp, sums.data(), smallest.data()),
+            cudaSuccess);
   for (unsigned i = 0; i < 64; ++i) {
     EXPECT_EQ(sums[i], i < 32 ? 496.0f : 496.0f + 1024.0f);
     EXPECT_EQ(smallest[i], i < 32 ? 9 : -23);
@@ -104,17 +112,67 @@ void exchange_of_some(unsigned lanes, unsigned threads) {
 }
 
 TEST(CudaRuntime, AnOperationOfSomeLanesEndsTheLaunch) {
-  EXPECT_EQ(launch(dim3(1), 32, exchange_of_some, 0xFFFFFFFFu, 32u), cudaSuccess);
-  EXPECT_THROW(launch(dim3(1), 32, exchange_of_some, 0xFFFFFFFFu, 16u), std::logic_error);
-  EXPECT_THROW(launch(dim3(1), 32, exchange_of_some, 0xFFFFu, 32u), std::logic_error);
-  EXPECT_THROW(launch(dim3(1), 16, exchange_of_some, 0xFFFFFFFFu, 32u), std::logic_error);
+  EXPECT_EQ(launch_and_wait(dim3(1), 32, exchange_of_some, 0xFFFFFFFFu, 32u), cudaSuccess);
+  EXPECT_THROW(launch_and_wait(dim3(1), 32, exchange_of_some, 0xFFFFFFFFu, 16u), std::logic_error);
+  EXPECT_THROW(launch_and_wait(dim3(1), 32, exchange_of_some, 0xFFFFu, 32u), std::logic_error);
+  EXPECT_THROW(launch_and_wait(dim3(1), 16, exchange_of_some, 0xFFFFFFFFu, 32u), std::logic_error);
+}
+
+void append(unsigned* digits, unsigned digit) { *digits = 10 * *digits + digit; }
+
+class Stream {
+ public:
+  Stream() { cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+
+  void append_digit(unsigned* digits, unsigned digit) {
+    cudaLaunchConfig_t config{};
+    config.blockDim = dim3(1);
+    config.stream = stream_;
+    EXPECT_EQ(cudaLaunchKernelEx(&config, append, digits, digit), cudaSuccess);
+  }
+  void record(cudaEvent_t event) { cudaEventRecord(event, stream_); }
+  void wait(cudaEvent_t event) { cudaStreamWaitEvent(stream_, event); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// Digits 1 to 8 go to two streams in turns.
+unsigned digits_of_two_streams(bool have_waits) {
+  Stream streams[2];
+  cudaEvent_t event = nullptr;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  unsigned digits = 0;
+  for (unsigned digit = 1; digit <= 8; ++digit) {
+    if (have_waits && digit > 1) streams[digit % 2].wait(event);
+    streams[digit % 2].append_digit(&digits, digit);
+    streams[digit % 2].record(event);
+  }
+  EXPECT_EQ(digits, 0u);  // nothing runs before it is asked for
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  cudaEventDestroy(event);
+  return digits;
+}
+
+TEST(CudaRuntime, StreamsKeepTheOrderThatEventsGiveThemAndNoOther) {
+  EXPECT_EQ(digits_of_two_streams(true), 12345678u);
+  EXPECT_NE(digits_of_two_streams(false), 12345678u);
+}
+
+TEST(CudaRuntime, AStreamRunsInOrder) {
+  Stream stream;
+  unsigned digits = 0;
+  for (unsigned digit = 1; digit <= 8; ++digit) stream.append_digit(&digits, digit);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(digits, 12345678u);
 }
 
 void add_to(unsigned* total) { atomicAdd(total, threadIdx.x); }
 
 TEST(CudaRuntime, AtomicAdditionsAllCount) {
   unsigned total = 0;
-  ASSERT_EQ(launch(dim3(4), 64, add_to, &total), cudaSuccess);
+  ASSERT_EQ(launch_and_wait(dim3(4), 64, add_to, &total), cudaSuccess);
   EXPECT_EQ(total, 4u * 2016u);
 }
 

@@ -53,6 +53,23 @@ TEST(Fibres, WithoutABarrierTheOrderOfTurnsShows) {
   EXPECT_NE(seen[0], seen[1]);
 }
 
+// A room that all share is read by the first simdgroup and then written by the others, which first
+// exchange something among themselves.
+TEST(Fibres, ASimdgroupDoesNotWaitForAnotherInItsOwnOperations) {
+  std::array<std::array<uint32_t, 2>, 2> rooms{};
+  const Body body = [](void* context, uint32_t thread) {
+    auto& [room, found] = *static_cast<std::array<uint32_t, 2>*>(context);
+    wait_for_threadgroup();
+    if (thread == 0) found = room;
+    exchange(&thread, sizeof(thread), "sum");
+    if (thread == 32) room = 1;
+  };
+  run_threadgroup(64, Turns::kForward, body, &rooms[0]);
+  run_threadgroup(64, Turns::kBackward, body, &rooms[1]);
+  EXPECT_EQ(rooms[0][1], 0u);
+  EXPECT_EQ(rooms[1][1], 1u);
+}
+
 TEST(Fibres, RefuseABarrierThatSomeNeverReach) {
   const Body returns = [](void*, uint32_t thread) {
     if (thread >= 40) return;

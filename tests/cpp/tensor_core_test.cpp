@@ -39,6 +39,7 @@ void launch_warp(void (*kernel)(Parameters...), const Arguments&... arguments) {
   config.gridDim = dim3(1);
   config.blockDim = dim3(32);
   ASSERT_EQ(cudaLaunchKernelEx(&config, kernel, arguments...), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 template <class Multiply>

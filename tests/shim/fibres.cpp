@@ -80,15 +80,17 @@ class Threadgroup {
   uint32_t at(uint32_t turn) const {
     return turns_ == Turns::kForward ? turn : static_cast<uint32_t>(threads_.size()) - 1 - turn;
   }
-  void begin_all();
-  void take_turns();
+  void begin(uint32_t turns);
+  void take_turns(uint32_t first_turn);
+  void run_simdgroup(uint32_t first_turn);
   bool release();
-  bool release_simdgroup(uint32_t first);
+  bool release_simdgroup(uint32_t first_turn);
   [[noreturn]] void fail();
 
   uint32_t running_ = 0;
   Turns turns_ = Turns::kForward;
-  uint32_t begun_ = 0;  // turns whose thread has begun
+  uint32_t begun_ = 0;     // turns whose thread has begun
+  uint32_t to_begin_ = 0;  // turns whose thread may begin
   void (*body_)(void*, uint32_t) = nullptr;
   void* body_context_ = nullptr;
   Place scheduler_;
@@ -101,12 +103,12 @@ class Threadgroup {
 
 thread_local Threadgroup current;
 
-// Runs the threads that have not begun, one after the other: one that never waits costs no change
-// of stacks. Once all have begun, the stack waits for another threadgroup.
+// Runs the threads that may begin, one after the other: one that never waits costs no change of
+// stacks. Once all have begun, the stack waits for others.
 void Threadgroup::live() {
   Fibre* const self = current.beginning_;
   for (;;) {
-    while (current.begun_ < current.threads_.size()) {
+    while (current.begun_ < current.to_begin_) {
       current.running_ = current.at(current.begun_++);
       current.body_(current.body_context_, current.running_);
       current.threads_[current.running_].state = State::kDone;
@@ -116,8 +118,10 @@ void Threadgroup::live() {
   }
 }
 
-void Threadgroup::begin_all() {
-  while (begun_ < threads_.size()) {
+// All threads of the turns before.
+void Threadgroup::begin(uint32_t turns) {
+  to_begin_ = turns;
+  while (begun_ < to_begin_) {
     if (!idle_.empty()) {
       Fibre* const fibre = idle_.back();
       idle_.pop_back();
@@ -137,8 +141,8 @@ void Threadgroup::begin_all() {
   }
 }
 
-void Threadgroup::take_turns() {
-  for (uint32_t turn = 0; turn < threads_.size(); ++turn) {
+void Threadgroup::take_turns(uint32_t first_turn) {
+  for (uint32_t turn = first_turn; turn < first_turn + kSimdWidth; ++turn) {
     running_ = at(turn);
     if (threads_[running_].state == State::kReady) leave(scheduler_, threads_[running_].place);
   }
@@ -165,7 +169,16 @@ void Threadgroup::fail() {
                          operations);
 }
 
-bool Threadgroup::release_simdgroup(uint32_t first) {
+// As far as it goes without the others, as it may on a GPU: what one simdgroup leaves before
+// another has read what was there shows.
+void Threadgroup::run_simdgroup(uint32_t first_turn) {
+  do {
+    take_turns(first_turn);
+  } while (release_simdgroup(first_turn));
+}
+
+bool Threadgroup::release_simdgroup(uint32_t first_turn) {
+  const uint32_t first = at(first_turn) / kSimdWidth * kSimdWidth;
   for (uint32_t i = first; i < first + kSimdWidth; ++i) {
     if (threads_[i].state != State::kAtExchange) return false;
     if (std::strcmp(threads_[i].what, threads_[first].what) != 0) return false;
@@ -174,13 +187,8 @@ bool Threadgroup::release_simdgroup(uint32_t first) {
   return true;
 }
 
-// Whether anyone may go on; false once all are done.
+// Once no simdgroup goes on by itself: whether all may; false once all are done.
 bool Threadgroup::release() {
-  bool any = false;
-  for (uint32_t first = 0; first < threads_.size(); first += kSimdWidth) {
-    any = release_simdgroup(first) || any;
-  }
-  if (any) return true;
   uint32_t at_barrier = 0, done = 0;
   for (const Thread& thread : threads_) {
     at_barrier += thread.state == State::kAtBarrier;
@@ -203,8 +211,13 @@ void Threadgroup::run(uint32_t threads, Turns turns, void (*body)(void*, uint32_
   body_context_ = context;
   threads_.assign(threads, Thread{{}, State::kReady, nullptr, 0});
   if (simdgroups_.size() < threads / kSimdWidth) simdgroups_.resize(threads / kSimdWidth);
-  begin_all();
-  while (release()) take_turns();
+  for (uint32_t turn = 0; turn < threads; turn += kSimdWidth) {
+    begin(turn + kSimdWidth);
+    run_simdgroup(turn);
+  }
+  while (release()) {
+    for (uint32_t turn = 0; turn < threads; turn += kSimdWidth) run_simdgroup(turn);
+  }
 }
 
 void Threadgroup::wait(State state, const char* what) {

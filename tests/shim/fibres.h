@@ -1,7 +1,7 @@
 // The threads of one threadgroup (CUDA's block; a simdgroup is its warp) as fibres of the calling
-// thread: each runs until it waits for the others. So a kernel that forgets a barrier, waits where
-// not all threads come by, or calls an operation of its simdgroup in a branch of some lanes shows
-// on the CPU.
+// thread: each runs until it waits for the others, and each simdgroup until it waits for the rest.
+// So a kernel that forgets a barrier, waits where not all threads come by, or calls an operation of
+// its simdgroup in a branch of some lanes shows on the CPU.
 //
 // Stricter than a GPU: every thread of a threadgroup must reach each barrier, and every lane of a
 // simdgroup each of its operations, also threads that have nothing to do.

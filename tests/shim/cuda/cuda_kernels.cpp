@@ -9,6 +9,12 @@ namespace {
 
 constexpr cudaStream_t kStream = nullptr;
 
+// Behind each launch: the rest of the table is the CPU's, where work is done once it is submitted.
+int finished(cudaError_t code) {
+  const cudaError_t end = cudaDeviceSynchronize();
+  return code != cudaSuccess ? code : end;
+}
+
 int run_program(void*, const ProgramLaunch* launch) {
   CudaFrame frame{};
   frame.stream = kStream;
@@ -20,7 +26,8 @@ int run_program(void*, const ProgramLaunch* launch) {
   frame.inputs = launch->inputs;
   CudaLanes lanes(kStream);
   size_t record = 0;
-  return launch_program(frame, launch->scratch, *launch->program, launch->order, lanes, &record);
+  return finished(
+      launch_program(frame, launch->scratch, *launch->program, launch->order, lanes, &record));
 }
 
 }  // namespace
@@ -37,11 +44,11 @@ const BackendApi& cuda_kernels() {
     table.name = "cuda_kernels";
     table.precisions = precision_bit(Precision::kFp32) | precision_bit(Precision::kTf32) |
                        precision_bit(Precision::kBf16);
-    table.gather_async = [](void*, const Gather* gather) -> int {
-      return launch_gather(kStream, *gather);
+    table.gather_async = [](void*, const Gather* gather) {
+      return finished(launch_gather(kStream, *gather));
     };
-    table.update_async = [](void*, const UpdateLaunch* launch) -> int {
-      return launch_update(kStream, *launch);
+    table.update_async = [](void*, const UpdateLaunch* launch) {
+      return finished(launch_update(kStream, *launch));
     };
     table.program_scratch_bytes = [](const Program* program) -> uint64_t {
       return scratch_bytes(*program);

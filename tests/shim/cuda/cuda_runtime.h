@@ -1,6 +1,10 @@
 // The CUDA runtime for g++ and clang++: as much of it as the sources of cuda/ use, so that their
-// kernels run on the CPU by fibres.h. What is enqueued runs at once, on the calling thread; streams
-// and events are handles that nothing waits for.
+// kernels run on the CPU by fibres.h.
+//
+// What a thread enqueues runs when it asks for the end, on that thread: one operation at a time,
+// now of the first stream and now of the last that waits for no event. So what streams do not wait
+// for shows, as far as one order can show it. A stream is used by the thread that created it; the
+// default stream, null, is each thread's own and waits for no other.
 //
 // Stricter than a GPU, as fibres.h says. A launch may have no more threads and shared memory than a
 // card allows. Shared memory begins each block as numbers that are none: cuda_kernel_source.cmake
@@ -11,6 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <tuple>
 #include <type_traits>
 
@@ -126,12 +131,13 @@ enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
-inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) {
-  return cudaSuccess;
-}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+// Runs all that the calling thread has enqueued. Throws std::logic_error for what a GPU would not
+// forgive, and forgets the rest.
+cudaError_t cudaDeviceSynchronize();
 
 enum cudaStreamCaptureMode { cudaStreamCaptureModeRelaxed = 2 };
 inline cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
@@ -166,9 +172,9 @@ namespace device_shim {
 
 // How much dynamic shared memory a kernel asked for beyond what every one may have.
 void allow_shared_bytes(const void* kernel, int bytes);
-// Calls body(context, thread) as every thread of every block.
-cudaError_t run_grid(const cudaLaunchConfig_t& config, const void* kernel,
-                     void (*body)(void* context, uint32_t thread), void* context);
+// Enqueues a call of `body` as every thread of every block.
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
+                   std::function<void()> body);
 
 }  // namespace device_shim
 
@@ -183,13 +189,9 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribut
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  struct Call {
-    void (*kernel)(Parameters...);
-    std::tuple<std::remove_cv_t<Parameters>...> arguments;
-  } call{kernel, {std::forward<Arguments>(arguments)...}};
-  const auto run = [](void* context, uint32_t) {
-    const Call& one = *static_cast<const Call*>(context);
-    std::apply(one.kernel, one.arguments);
-  };
-  return device_shim::run_grid(*config, reinterpret_cast<const void*>(kernel), run, &call);
+  using Copies = std::tuple<std::remove_cv_t<Parameters>...>;
+  return device_shim::launch(*config, reinterpret_cast<const void*>(kernel),
+                             [kernel, copies = Copies(std::forward<Arguments>(arguments)...)] {
+                               std::apply(kernel, copies);
+                             });
 }

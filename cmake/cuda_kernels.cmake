@@ -23,5 +23,5 @@ add_library(millrace_cuda_kernels OBJECT ${cuda_kernel_sources} ${cuda_shim})
 target_include_directories(millrace_cuda_kernels PUBLIC tests/shim/cuda tests/shim cuda)
 # What nvcc knows or proves and g++ does not: unrolling, and that a register is written first.
 target_compile_options(millrace_cuda_kernels PRIVATE ${millrace_warnings} -Wno-unknown-pragmas
-  -Wno-maybe-uninitialized $<$<CONFIG:RelWithDebInfo>:-O1>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CONFIG:RelWithDebInfo>:-O1>)
 target_link_libraries(millrace_cuda_kernels PUBLIC millrace_objects)

@@ -1,11 +1,13 @@
 // What one thread block of a matrix product does with two tiles in shared memory, for each
-// precision: fp32 by fused multiply-adds, TF32 and bf16 by tensor cores (mma.sync, sm_80 and
-// later). Tiles lie as their matrices do: [m][k] or, transposed, [k][m]; [k][n] or [n][k]; rows are
-// longer by pad(), so that the lanes of a warp read different banks.
+// precision: fp32 by fused multiply-adds, TF32 and bf16 by tensor cores. Tiles lie as their
+// matrices do: [m][k] or, transposed, [k][m]; [k][n] or [n][k]; rows are longer by pad(), so that
+// the lanes of a warp read different banks.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
+
+#include <tensor_core.cuh>
 
 #include "warp_team.cuh"
 
@@ -108,11 +110,7 @@ struct Tf32Math : WarpSums {
   // Lanes read eight rows four columns wide where k is inner, four rows eight columns wide else.
   __host__ __device__ static constexpr int pad(bool is_k_outer) { return is_k_outer ? 8 : 4; }
 
-  __device__ static Stored stored(float value) {
-    unsigned bits;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-    return bits;
-  }
+  __device__ static Stored stored(float value) { return round_to_tf32(value); }
 
   template <bool kTransposeA, bool kTransposeB>
   __device__ void multiply(const Stored* a, const Stored* b) {
@@ -143,12 +141,7 @@ struct Tf32Math : WarpSums {
       for (int i = 0; i < kFragmentsM; ++i) {
 #pragma unroll
         for (int j = 0; j < kFragmentsN; ++j) {
-          float* c = sums[i][j];
-          asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
-              "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-              : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-              : "r"(left[i][0]), "r"(left[i][1]), "r"(left[i][2]), "r"(left[i][3]),
-                "r"(right[j][0]), "r"(right[j][1]));
+          multiply_tf32(sums[i][j], left[i], right[j]);
         }
       }
     }
@@ -191,33 +184,10 @@ struct Bf16Math : WarpSums {
       for (int i = 0; i < kFragmentsM; ++i) {
 #pragma unroll
         for (int j = 0; j < kFragmentsN; ++j) {
-          float* c = sums[i][j];
           const unsigned* pair = right[j / 2] + j % 2 * 2;
-          asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
-              "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-              : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-              : "r"(left[i][0]), "r"(left[i][1]), "r"(left[i][2]), "r"(left[i][3]), "r"(pair[0]),
-                "r"(pair[1]));
+          multiply_bf16(sums[i][j], left[i], pair[0], pair[1]);
         }
       }
-    }
-  }
-
- private:
-  // Four 8 x 8 matrices; lane l brings the address of row l%8 of matrix l/8.
-  template <bool kTransposed>
-  __device__ static void load_matrices(unsigned (&to)[4], const Stored* row) {
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
-    if (kTransposed) {
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                   : "r"(address)
-                   : "memory");
-    } else {
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                   : "r"(address)
-                   : "memory");
     }
   }
 };

@@ -33,16 +33,19 @@ inline std::vector<std::string> driven_backends() {
   return names;
 }
 
-// These and Metal's kernels on the CPU: for tests of what a device computes.
+// These and the kernels of Metal and CUDA on the CPU: for tests of what a device computes.
 inline std::vector<std::string> computing_backends() {
   std::vector<std::string> names = available_backends();
-  names.push_back(kernel_backend().name);
+  for (const BackendApi* api : {&metal_kernels(), &cuda_kernels()}) names.push_back(api->name);
   return names;
 }
 
 inline const BackendApi& test_backend_api(const std::string& name) {
   if (name == kFakeMetal) return fake_metal();
-  return name == kernel_backend().name ? kernel_backend() : backend_api(name);
+  for (const BackendApi* api : {&metal_kernels(), &cuda_kernels()}) {
+    if (name == api->name) return *api;
+  }
+  return backend_api(name);
 }
 
 inline std::string backend_of_test(const testing::TestParamInfo<std::string>& info) {

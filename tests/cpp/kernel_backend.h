@@ -1,18 +1,20 @@
-// The CPU as a device whose gather, update step and programs are Metal's kernels, run by the shim:
-// what the kernels compute, without the host side that launches them on a Mac. Every other launch
-// gives the threads their turns backwards, so that a result that depends on them shows.
+// The CPU as a device whose gather, update step and programs are a GPU's kernels, run by a shim:
+// what the kernels compute, without the GPU. Metal's are here, without the host side that launches
+// them on a Mac; every other launch gives the threads their turns backwards, so that a result that
+// depends on them shows. CUDA's come with what launches them: tests/shim/cuda/cuda_kernels.h.
 #pragma once
 
 #include "backend.h"
+#include "cuda_kernels.h"
 #include "metal_run.h"
 #include "program_launch.h"
 #include "program_metal.h"
 
 namespace millrace {
 
-inline const BackendApi& kernel_backend() {
+inline const BackendApi& metal_kernels() {
   static const BackendApi api = [] {
-    using metal_shim::Turns;
+    using device_shim::Turns;
     static const auto run = [](const MetalDispatches& dispatches) {
       static thread_local Turns turns = Turns::kBackward;
       turns = turns == Turns::kForward ? Turns::kBackward : Turns::kForward;

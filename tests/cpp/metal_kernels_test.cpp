@@ -1,83 +1,16 @@
-// Tests for tests/shim: that the shim is as strict as a GPU, or more so.
+// Tests for tests/shim/metal_kernels.cpp.
 #include "metal_kernels.h"
 
 #include <dirent.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <fstream>
 #include <regex>
 #include <set>
-#include <stdexcept>
 #include <string>
-#include <vector>
 
 namespace metal_shim {
 namespace {
-
-using Body = void (*)(void*, uint32_t);
-
-TEST(Fibres, SeeWhatAllWroteBeforeABarrier) {
-  for (const Turns turns : {Turns::kForward, Turns::kBackward}) {
-    std::array<uint32_t, 96> values{};
-    std::array<uint32_t, 96> sums{};
-    std::pair<uint32_t*, uint32_t*> memory{values.data(), sums.data()};
-    const Body body = [](void* context, uint32_t thread) {
-      auto& [from, to] = *static_cast<std::pair<uint32_t*, uint32_t*>*>(context);
-      from[thread] = thread;
-      wait_for_threadgroup();
-      for (uint32_t i = 0; i < 96; ++i) to[thread] += from[i];
-    };
-    run_threadgroup(96, turns, body, &memory);
-    for (const uint32_t sum : sums) EXPECT_EQ(sum, 95u * 96u / 2u);
-  }
-}
-
-TEST(Fibres, ExchangeWithinTheirSimdgroupAsOftenAsTheyLike) {
-  std::array<uint32_t, 64> results{};
-  const Body body = [](void* context, uint32_t thread) {
-    uint32_t value = thread;
-    for (uint32_t distance = 16; distance > 0; distance /= 2) {
-      const auto* all = static_cast<const uint32_t*>(exchange(&value, sizeof(value), "sum"));
-      value += all[lane() ^ distance];
-    }
-    static_cast<uint32_t*>(context)[thread] = value;
-  };
-  run_threadgroup(64, Turns::kBackward, body, results.data());
-  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(results[i], i < 32 ? 496u : 496u + 32u * 32u);
-}
-
-TEST(Fibres, WithoutABarrierTheOrderOfTurnsShows) {
-  std::array<std::array<uint32_t, 32>, 2> seen{};
-  const Body body = [](void* context, uint32_t thread) {
-    auto* const values = static_cast<uint32_t*>(context);
-    values[thread] = thread == 0 ? 7 : values[0];
-  };
-  run_threadgroup(32, Turns::kForward, body, seen[0].data());
-  run_threadgroup(32, Turns::kBackward, body, seen[1].data());
-  EXPECT_NE(seen[0], seen[1]);
-}
-
-TEST(Fibres, RefuseABarrierThatSomeNeverReach) {
-  const Body returns = [](void*, uint32_t thread) {
-    if (thread >= 40) return;
-    wait_for_threadgroup();
-  };
-  EXPECT_THROW(run_threadgroup(64, Turns::kForward, returns, nullptr), std::logic_error);
-  const Body exchanges = [](void*, uint32_t thread) {
-    if (thread == 3) exchange(&thread, sizeof(thread), "simd_min");
-    wait_for_threadgroup();
-  };
-  EXPECT_THROW(run_threadgroup(32, Turns::kForward, exchanges, nullptr), std::logic_error);
-}
-
-TEST(Fibres, RefuseDifferentOperationsOfOneSimdgroup) {
-  const Body body = [](void*, uint32_t thread) {
-    exchange(&thread, sizeof(thread), thread % 2 ? "simd_min" : "simd_max");
-  };
-  EXPECT_THROW(run_threadgroup(32, Turns::kForward, body, nullptr), std::logic_error);
-  EXPECT_THROW(run_threadgroup(33, Turns::kForward, body, nullptr), std::logic_error);
-}
 
 std::set<std::string> kernels_in_sources() {
   std::set<std::string> names;

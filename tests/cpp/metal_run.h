@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-inline void run_dispatch(const MetalDispatch& one, metal_shim::Turns turns) {
+inline void run_dispatch(const MetalDispatch& one, device_shim::Turns turns) {
   if (one.kernel == nullptr) {
     std::memcpy(one.copy_to, one.copy_from_host, one.copy_bytes);
     return;
@@ -29,7 +29,7 @@ inline void run_dispatch(const MetalDispatch& one, metal_shim::Turns turns) {
 }
 
 inline void run_dispatches(const MetalDispatches& dispatches,
-                           metal_shim::Turns turns = metal_shim::Turns::kForward) {
+                           device_shim::Turns turns = device_shim::Turns::kForward) {
   for (const MetalDispatch& one : dispatches.all()) run_dispatch(one, turns);
 }
 

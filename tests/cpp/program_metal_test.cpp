@@ -103,7 +103,7 @@ TEST(ProgramMetal, AdamWIsTheHostsAtAnyStep) {
     op.constants = {0.9f, 0.999f, 0.0f};
     op.rate = LearningRate::kCritic;
     trial.with.critic_learning_rate = 1.0f;  // so that the step is what counts
-    trial.run(kernel_backend().name, op, 5e-7, Precision::kFp32,
+    trial.run(metal_kernels().name, op, 5e-7, Precision::kFp32,
               [&](Workspace& workspace) { *workspace.counters(op.step) = step; });
   }
 }

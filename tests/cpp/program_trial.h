@@ -16,7 +16,8 @@
 
 namespace millrace {
 
-// One op over carriers of its own: filled, run by the backend and by the CPU, compared.
+// One op, or a few, over carriers of their own: filled, run by the backend and by the CPU,
+// compared.
 class Trial {
  public:
   Operand add(const std::string& name, uint64_t count, float scale = 1.0f, float offset = 0.0f) {
@@ -47,8 +48,15 @@ class Trial {
       Precision precision = Precision::kFp32,
       const std::function<void(Workspace&)>& prepare = [](Workspace&) {},
       Products products = Products::kLibrary) {
+    run_all(backend_name, {op}, tolerance, precision, prepare, products);
+  }
+  void run_all(
+      const std::string& backend_name, const std::vector<Op>& ops, double tolerance,
+      Precision precision = Precision::kFp32,
+      const std::function<void(Workspace&)>& prepare = [](Workspace&) {},
+      Products products = Products::kLibrary) {
     Program program("trial", workspace_);
-    program.record(op);
+    for (const Op& op : ops) program.record(op);
     workspace_.allocate();
     fill();
     prepare(workspace_);
@@ -72,7 +80,7 @@ class Trial {
     const std::vector<std::vector<double>> found = values();
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_LE(distance(found[i], expected[i]), tolerance)
-          << kind_of(op) << ", " << workspace_.carriers()[i].name;
+          << kind_of(ops.front()) << ", " << workspace_.carriers()[i].name;
     }
   }
 

@@ -142,7 +142,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return [[FakeDevice alloc] in
   return kMaxThreads;
 }
 - (NSUInteger)threadExecutionWidth {
-  return kSimdWidth;
+  return device_shim::kSimdWidth;
 }
 - (BOOL)supportIndirectCommandBuffers {
   return supports_indirect_;

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-namespace metal_shim {
+namespace device_shim {
 namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
 
-enum class State { kReady, kAtBarrier, kAtExchange, kDone };
+enum class State { kReady, kAtBarrier, kAtExchange, kRefused, kDone };
 
 // Where to go on, in some stack. clang has the compiler's own jumps on x86 alone.
 #if defined(__x86_64__)
@@ -32,17 +32,21 @@ struct Place {
 #define MR_JUMP(place) _longjmp((place).words, 1)
 #endif
 
+// The address sanitizer would ask the system about the stack before each jump, which it takes for
+// the end of one: twenty times as slow.
+#define MR_SWITCHES_STACKS __attribute__((noinline, no_sanitize("address")))
+
 // A function of its own: the compiler takes a jump that it sees for one within a stack.
-[[noreturn]] __attribute__((noinline)) void go_on_at(Place& place) { MR_JUMP(place); }
+[[noreturn]] MR_SWITCHES_STACKS void go_on_at(Place& place) { MR_JUMP(place); }
 
 // Goes on at `to` and returns when someone goes on at `from`. No system call, unlike swapcontext:
 // the tests take a fifth of the time.
-__attribute__((noinline)) void leave(Place& from, Place& to) {
+MR_SWITCHES_STACKS void leave(Place& from, Place& to) {
   if (MR_MARK(from) == 0) go_on_at(to);
 }
 
 // Begins a stack of its own, otherwise the same.
-__attribute__((noinline)) void leave(Place& from, const ucontext_t& to) {
+MR_SWITCHES_STACKS void leave(Place& from, const ucontext_t& to) {
   if (MR_MARK(from) != 0) return;
   setcontext(&to);
   std::abort();  // also keeps this frame in place: the call above is no tail call
@@ -71,6 +75,7 @@ class Threadgroup {
  public:
   void run(uint32_t threads, Turns turns, void (*body)(void*, uint32_t), void* context);
   void wait(State state, const char* what);
+  [[noreturn]] void refuse(const char* what);
   const void* exchange(const void* value, size_t bytes, const char* what);
   uint32_t running() const { return running_; }
 
@@ -79,15 +84,17 @@ class Threadgroup {
   uint32_t at(uint32_t turn) const {
     return turns_ == Turns::kForward ? turn : static_cast<uint32_t>(threads_.size()) - 1 - turn;
   }
-  void begin_all();
-  void take_turns();
+  void begin(uint32_t turns);
+  void take_turns(uint32_t first_turn);
+  void run_simdgroup(uint32_t first_turn);
   bool release();
-  bool release_simdgroup(uint32_t first);
+  bool release_simdgroup(uint32_t first_turn);
   [[noreturn]] void fail();
 
   uint32_t running_ = 0;
   Turns turns_ = Turns::kForward;
-  uint32_t begun_ = 0;  // turns whose thread has begun
+  uint32_t begun_ = 0;     // turns whose thread has begun
+  uint32_t to_begin_ = 0;  // turns whose thread may begin
   void (*body_)(void*, uint32_t) = nullptr;
   void* body_context_ = nullptr;
   Place scheduler_;
@@ -100,12 +107,12 @@ class Threadgroup {
 
 thread_local Threadgroup current;
 
-// Runs the threads that have not begun, one after the other: one that never waits costs no change
-// of stacks. Once all have begun, the stack waits for another threadgroup.
+// Runs the threads that may begin, one after the other: one that never waits costs no change of
+// stacks. Once all have begun, the stack waits for others.
 void Threadgroup::live() {
   Fibre* const self = current.beginning_;
   for (;;) {
-    while (current.begun_ < current.threads_.size()) {
+    while (current.begun_ < current.to_begin_) {
       current.running_ = current.at(current.begun_++);
       current.body_(current.body_context_, current.running_);
       current.threads_[current.running_].state = State::kDone;
@@ -115,8 +122,10 @@ void Threadgroup::live() {
   }
 }
 
-void Threadgroup::begin_all() {
-  while (begun_ < threads_.size()) {
+// All threads of the turns before.
+void Threadgroup::begin(uint32_t turns) {
+  to_begin_ = turns;
+  while (begun_ < to_begin_) {
     if (!idle_.empty()) {
       Fibre* const fibre = idle_.back();
       idle_.pop_back();
@@ -136,8 +145,8 @@ void Threadgroup::begin_all() {
   }
 }
 
-void Threadgroup::take_turns() {
-  for (uint32_t turn = 0; turn < threads_.size(); ++turn) {
+void Threadgroup::take_turns(uint32_t first_turn) {
+  for (uint32_t turn = first_turn; turn < first_turn + kSimdWidth; ++turn) {
     running_ = at(turn);
     if (threads_[running_].state == State::kReady) leave(scheduler_, threads_[running_].place);
   }
@@ -150,7 +159,8 @@ void Threadgroup::fail() {
   for (const Thread& thread : threads_) {
     at_barrier += thread.state == State::kAtBarrier;
     done += thread.state == State::kDone;
-    if (thread.state == State::kAtExchange && operations.find(thread.what) == std::string::npos) {
+    const bool is_elsewhere = thread.state == State::kAtExchange || thread.state == State::kRefused;
+    if (is_elsewhere && operations.find(thread.what) == std::string::npos) {
       operations += std::string(", some at ") + thread.what;
     }
   }
@@ -163,7 +173,16 @@ void Threadgroup::fail() {
                          operations);
 }
 
-bool Threadgroup::release_simdgroup(uint32_t first) {
+// As far as it goes without the others, as it may on a GPU: what one simdgroup leaves before
+// another has read what was there shows.
+void Threadgroup::run_simdgroup(uint32_t first_turn) {
+  do {
+    take_turns(first_turn);
+  } while (release_simdgroup(first_turn));
+}
+
+bool Threadgroup::release_simdgroup(uint32_t first_turn) {
+  const uint32_t first = at(first_turn) / kSimdWidth * kSimdWidth;
   for (uint32_t i = first; i < first + kSimdWidth; ++i) {
     if (threads_[i].state != State::kAtExchange) return false;
     if (std::strcmp(threads_[i].what, threads_[first].what) != 0) return false;
@@ -172,13 +191,8 @@ bool Threadgroup::release_simdgroup(uint32_t first) {
   return true;
 }
 
-// Whether anyone may go on; false once all are done.
+// Once no simdgroup goes on by itself: whether all may; false once all are done.
 bool Threadgroup::release() {
-  bool any = false;
-  for (uint32_t first = 0; first < threads_.size(); first += kSimdWidth) {
-    any = release_simdgroup(first) || any;
-  }
-  if (any) return true;
   uint32_t at_barrier = 0, done = 0;
   for (const Thread& thread : threads_) {
     at_barrier += thread.state == State::kAtBarrier;
@@ -201,8 +215,13 @@ void Threadgroup::run(uint32_t threads, Turns turns, void (*body)(void*, uint32_
   body_context_ = context;
   threads_.assign(threads, Thread{{}, State::kReady, nullptr, 0});
   if (simdgroups_.size() < threads / kSimdWidth) simdgroups_.resize(threads / kSimdWidth);
-  begin_all();
-  while (release()) take_turns();
+  for (uint32_t turn = 0; turn < threads; turn += kSimdWidth) {
+    begin(turn + kSimdWidth);
+    run_simdgroup(turn);
+  }
+  while (release()) {
+    for (uint32_t turn = 0; turn < threads; turn += kSimdWidth) run_simdgroup(turn);
+  }
 }
 
 void Threadgroup::wait(State state, const char* what) {
@@ -210,6 +229,12 @@ void Threadgroup::wait(State state, const char* what) {
   thread.state = state;
   thread.what = what;
   leave(thread.place, scheduler_);
+}
+
+// Nothing makes it ready again, so that the run fails once nobody else may go on.
+void Threadgroup::refuse(const char* what) {
+  wait(State::kRefused, what);
+  std::abort();
 }
 
 const void* Threadgroup::exchange(const void* value, size_t bytes, const char* what) {
@@ -226,10 +251,12 @@ void run_threadgroup(uint32_t threads, Turns turns, void (*body)(void*, uint32_t
   current.run(threads, turns, body, context);
 }
 
+uint32_t thread() { return current.running(); }
 uint32_t lane() { return current.running() % kSimdWidth; }
 void wait_for_threadgroup() { current.wait(State::kAtBarrier, "threadgroup_barrier"); }
 const void* exchange(const void* value, size_t bytes, const char* what) {
   return current.exchange(value, bytes, what);
 }
+void refuse(const char* what) { current.refuse(what); }
 
-}  // namespace metal_shim
+}  // namespace device_shim

@@ -147,8 +147,9 @@ void run_kernel(const Kernel& function, const void* arguments, const Launch& lau
   for (group.position[2] = 0; group.position[2] < grid[2]; ++group.position[2]) {
     for (group.position[1] = 0; group.position[1] < grid[1]; ++group.position[1]) {
       for (group.position[0] = 0; group.position[0] < grid[0]; ++group.position[0]) {
-        if (!memory.empty()) std::memset(memory.data(), 0xFF, launch.threadgroup_bytes);
-        run_threadgroup(launch.threads_of_a_threadgroup, launch.turns, run_thread, &group);
+        device_shim::spoil(memory.data(), launch.threadgroup_bytes);
+        device_shim::run_threadgroup(launch.threads_of_a_threadgroup, launch.turns, run_thread,
+                                     &group);
       }
     }
   }

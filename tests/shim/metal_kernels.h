@@ -11,6 +11,8 @@
 
 namespace metal_shim {
 
+using device_shim::Turns;
+
 struct Kernel {
   std::string name;
   size_t argument_bytes;  // of its struct of metal_args.h

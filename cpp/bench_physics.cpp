@@ -51,6 +51,10 @@ Settings read_settings(const nlohmann::json& request) {
   settings.rounds = positive(request, "rounds", 7);
   settings.threads = positive(request, "threads",
                               static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  if (settings.threads > WorkerPool::kMostWorkers) {
+    throw Failure(Code::kInvalid,
+                  "threads must be at most " + std::to_string(WorkerPool::kMostWorkers));
+  }
   settings.seed = request.value("seed", uint64_t{1});
   return settings;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "worker_pool.h"
+
 namespace millrace {
 
 namespace {
@@ -54,7 +56,7 @@ bool flag_at(const nlohmann::json& config, const std::string& path) {
 int threads_at(const nlohmann::json& config) {
   const nlohmann::json& value = value_at(config, "env.threads");
   if (value == "auto") return 0;
-  return static_cast<int>(integer_at(config, "env.threads", 1, 1024));
+  return static_cast<int>(integer_at(config, "env.threads", 1, WorkerPool::kMostWorkers));
 }
 
 // What other algorithms have no use for.

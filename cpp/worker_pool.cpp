@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -123,6 +125,15 @@ struct WorkerPool::Impl {
     }
   }
 
+  void stop() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      stopping = true;
+    }
+    work_arrived.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
+
   void wait_until_done() {
     for (int round = 0; round < kSpinRounds; ++round) {
       if (unfinished.load(std::memory_order_acquire) == 0) return;
@@ -134,21 +145,24 @@ struct WorkerPool::Impl {
 };
 
 WorkerPool::WorkerPool(int workers) {
-  if (workers < 1) throw Failure(Code::kInvalid, "a worker pool needs at least 1 worker");
+  if (workers < 1 || workers > kMostWorkers) {
+    throw Failure(Code::kInvalid, "a worker pool has 1 to " + std::to_string(kMostWorkers) +
+                                      " workers, not " + std::to_string(workers));
+  }
   impl_ = std::make_unique<Impl>(workers);
-  for (int worker = 1; worker < workers; ++worker) {
-    impl_->threads.emplace_back([impl = impl_.get(), worker] { impl->serve(worker); });
+  try {
+    for (int worker = 1; worker < workers; ++worker) {
+      impl_->threads.emplace_back([impl = impl_.get(), worker] { impl->serve(worker); });
+    }
+  } catch (const std::system_error& error) {
+    const size_t started = impl_->threads.size();
+    impl_->stop();
+    throw Failure(Code::kResource, "the system has " + std::to_string(started + 1) + " of " +
+                                       std::to_string(workers) + " threads: " + error.what());
   }
 }
 
-WorkerPool::~WorkerPool() {
-  {
-    std::lock_guard<std::mutex> lock(impl_->mutex);
-    impl_->stopping = true;
-  }
-  impl_->work_arrived.notify_all();
-  for (std::thread& thread : impl_->threads) thread.join();
-}
+WorkerPool::~WorkerPool() { impl_->stop(); }
 
 int WorkerPool::workers() const { return static_cast<int>(impl_->queues.size()); }
 

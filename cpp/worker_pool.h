@@ -16,6 +16,10 @@ namespace millrace {
 
 class WorkerPool {
  public:
+  static constexpr int kMostWorkers = 1024;
+
+  // Throws kInvalid for no or more workers than that, kResource where the system has not so many
+  // threads left.
   explicit WorkerPool(int workers);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;

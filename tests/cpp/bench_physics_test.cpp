@@ -31,6 +31,9 @@ TEST(BenchPhysics, ComparesTheSameWork) {
 TEST(BenchPhysics, RefusesNonsense) {
   EXPECT_THROW(bench_physics(request(0, 4, 3)), Failure);
   EXPECT_THROW(bench_physics({{"model_file", "none.xml"}}), Failure);
+  nlohmann::json too_many = request(4, 4, 3);
+  too_many["threads"] = 99999;
+  EXPECT_THROW(bench_physics(too_many), Failure);
 }
 
 // Takes half a minute, so it is run by name: --gtest_also_run_disabled_tests.

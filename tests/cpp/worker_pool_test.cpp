@@ -1,8 +1,11 @@
 #include "worker_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -81,7 +84,28 @@ TEST(WorkerPool, RefusesALoopInsideALoop) {
   EXPECT_THROW(pool.run(4, 1, [&](int, int, int) { pool.run(1, 1, [](int, int, int) {}); }),
                Failure);
   EXPECT_THROW(WorkerPool{0}, Failure);
+  EXPECT_THROW(WorkerPool{WorkerPool::kMostWorkers + 1}, Failure);
 }
+
+// A sanitizer has more address space than any limit.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(WorkerPool, SaysSoWhereTheSystemHasNoMoreThreads) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own for the limit
+  const auto start_too_many = [] {
+    const rlimit limit = {uint64_t{1} << 30, uint64_t{1} << 30};  // for stacks of 8 MiB
+    if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(1);
+    try {
+      WorkerPool pool(WorkerPool::kMostWorkers);
+    } catch (const Failure& failure) {
+      std::fprintf(stderr, "%s\n", failure.what());
+      std::_Exit(failure.code() == Code::kResource ? 7 : 1);
+    }
+    std::_Exit(1);
+  };
+  EXPECT_EXIT(start_too_many(), testing::ExitedWithCode(7),
+              "the system has [0-9]+ of 1024 threads");
+}
+#endif
 
 }  // namespace
 }  // namespace millrace

@@ -11,10 +11,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -31,6 +34,7 @@ public final class CheckpointStore {
 
   private final Path folder;
   private final FileOps ops;
+  private final Set<Long> complete = new HashSet<>(); // ticks whose files were written or checked
   private ByteBuffer chunk;
 
   public CheckpointStore(Path folder, FileOps ops) {
@@ -44,7 +48,10 @@ public final class CheckpointStore {
   /** The newest complete checkpoint, if there is one, and the newer ones that are not complete. */
   public record Newest(Optional<Checkpoint> checkpoint, List<Skipped> skipped) {}
 
-  /** Writes a checkpoint, returns when it is safe, then deletes all but the newest {@code keep}. */
+  /**
+   * Writes a checkpoint, returns when it is safe, then deletes all but the newest {@code keep} that
+   * are complete: a damaged one takes no place of theirs.
+   */
   public Path write(Engine engine, CheckpointInfo.Progress at, boolean withReplay, int keep)
       throws IOException {
     Path target = folder.resolve(name(at.tick()));
@@ -52,10 +59,11 @@ public final class CheckpointStore {
       ops.createFolder(folder);
       sweep();
       // Resumed and stopped again without a tick in between, it would say the same.
-      if (!complete(target, at.tick())) {
+      if (!isComplete(at.tick())) {
         build(target, engine, at, withReplay);
       }
       ops.syncFolder(folder);
+      complete.add(at.tick());
       prune(keep);
       return target;
     } catch (IOException e) {
@@ -66,13 +74,27 @@ public final class CheckpointStore {
   private void build(Path target, Engine engine, CheckpointInfo.Progress at, boolean withReplay)
       throws IOException {
     Path work = folder.resolve(PARTIAL + target.getFileName());
-    ops.createFolder(work);
-    fill(work, engine, at, withReplay);
-    ops.syncFolder(work);
-    if (Files.exists(target)) {
-      discard(target);
+    try {
+      ops.createFolder(work);
+      fill(work, engine, at, withReplay);
+      ops.syncFolder(work);
+      if (Files.exists(target)) {
+        discard(target);
+      }
+      ops.rename(work, target);
+    } catch (IOException e) {
+      makeRoom(work, e);
+      throw e;
     }
-    ops.rename(work, target);
+  }
+
+  /** What was not finished would keep a full disk full. */
+  private void makeRoom(Path work, IOException failure) {
+    try {
+      ops.delete(work);
+    } catch (IOException e) {
+      failure.addSuppressed(e);
+    }
   }
 
   private void fill(Path work, Engine engine, CheckpointInfo.Progress at, boolean withReplay)
@@ -138,7 +160,8 @@ public final class CheckpointStore {
     return Checkpoint.open(path, tick);
   }
 
-  private static boolean complete(Path path, long tick) {
+  private boolean isComplete(long tick) {
+    Path path = folder.resolve(name(tick));
     if (!Files.exists(path)) {
       return false;
     }
@@ -150,9 +173,15 @@ public final class CheckpointStore {
   }
 
   private void prune(int keep) throws IOException {
-    List<Long> ticks = ticks();
-    for (long tick : ticks.subList(Math.min(keep, ticks.size()), ticks.size())) {
-      discard(folder.resolve(name(tick)));
+    int kept = 0;
+    for (long tick : ticks()) {
+      if (kept >= keep) {
+        discard(folder.resolve(name(tick)));
+        complete.remove(tick);
+      } else if (complete.contains(tick) || isComplete(tick)) {
+        complete.add(tick);
+        ++kept;
+      }
     }
   }
 
@@ -183,6 +212,6 @@ public final class CheckpointStore {
   }
 
   static String name(long tick) {
-    return String.format("tick-%012d", tick);
+    return String.format(Locale.ROOT, "tick-%012d", tick);
   }
 }

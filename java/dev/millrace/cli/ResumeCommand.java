@@ -13,6 +13,7 @@ import dev.millrace.run.BadInputException;
 import dev.millrace.run.Outcome;
 import dev.millrace.run.Run;
 import dev.millrace.run.RunDirectory;
+import dev.millrace.run.RunLock;
 import dev.millrace.run.StopSignal;
 import java.io.PrintStream;
 import java.nio.file.Path;
@@ -69,13 +70,20 @@ final class ResumeCommand implements Callable<Integer> {
     RunDirectory directory = RunDirectory.existing(run);
     PrintStream text = json ? context.err() : context.out();
     ConfigLoader.reload(directory.config(), overrides);
-    CheckpointStore.Newest newest = directory.checkpoints().newest();
-    newest.skipped().forEach(each -> text.println("skipped " + each.name() + ": " + each.reason()));
-    try (Checkpoint checkpoint =
-        newest
-            .checkpoint()
-            .orElseThrow(() -> new BadInputException(run + ": no complete checkpoint"))) {
-      return resume(directory, checkpoint, text);
+    RunLock held = directory.lock();
+    try {
+      CheckpointStore.Newest newest = directory.checkpoints().newest();
+      newest
+          .skipped()
+          .forEach(each -> text.println("skipped " + each.name() + ": " + each.reason()));
+      try (Checkpoint checkpoint =
+          newest
+              .checkpoint()
+              .orElseThrow(() -> new BadInputException(run + ": no complete checkpoint"))) {
+        return resume(directory, checkpoint, text);
+      }
+    } finally {
+      held.close();
     }
   }
 
@@ -106,6 +114,10 @@ final class ResumeCommand implements Callable<Integer> {
     if (ticks != null) {
       if (ticks < 1) {
         throw new BadInputException("--ticks " + ticks + ": expected at least 1");
+      }
+      if (ticks > Long.MAX_VALUE - tick) {
+        throw new BadInputException(
+            "--ticks " + ticks + ": expected at most " + (Long.MAX_VALUE - tick));
       }
       all.add("run.max_ticks=" + (tick + ticks));
       all.add("run.max_seconds=0");

@@ -11,6 +11,7 @@ import dev.millrace.core.Engine;
 import dev.millrace.core.Json;
 import dev.millrace.core.NativeException;
 import dev.millrace.io.AtomicFile;
+import dev.millrace.io.FileErrors;
 import dev.millrace.io.FileOps;
 import dev.millrace.manifest.BuildInfo;
 import dev.millrace.manifest.Manifest;
@@ -38,6 +39,8 @@ public final class Run {
   private final StopSignal signal;
   private final Manifest manifest = new Manifest();
   private RunState state = RunState.NEW;
+  private boolean isResumed;
+  private boolean hasBegun; // to change what lies in the directory
 
   public Run(
       Core core,
@@ -55,18 +58,26 @@ public final class Run {
   /** Starts in a new directory. */
   public Outcome train(PreflightReport report) {
     directory.create();
-    return execute(
-        report,
-        () ->
-            AtomicFile.write(
-                FileOps.SYSTEM,
-                directory.config(),
-                YamlWriter.write(resolved.config()).getBytes(StandardCharsets.UTF_8)),
-        null,
-        parts -> {});
+    RunLock held = directory.lock();
+    try {
+      return execute(
+          report,
+          () ->
+              AtomicFile.write(
+                  FileOps.SYSTEM,
+                  directory.config(),
+                  YamlWriter.write(resolved.config()).getBytes(StandardCharsets.UTF_8)),
+          null,
+          parts -> {});
+    } finally {
+      held.close();
+    }
   }
 
-  /** Goes on from a checkpoint of the directory; {@code restored} hears what came back. */
+  /**
+   * Goes on from a checkpoint of the directory, whose lock the caller holds; {@code restored} hears
+   * what came back. Where it cannot go on, nothing of the run has changed.
+   */
   public Outcome resume(
       PreflightReport report, Checkpoint checkpoint, Consumer<List<Checkpoint.Part>> restored) {
     return execute(report, () -> {}, checkpoint, restored);
@@ -81,6 +92,7 @@ public final class Run {
       Step prepare,
       Checkpoint checkpoint,
       Consumer<List<Checkpoint.Part>> restored) {
+    isResumed = checkpoint != null;
     describe(report);
     state = state.to(RunState.PREFLIGHTED);
     JsonNode[] firstError = new JsonNode[1];
@@ -185,6 +197,7 @@ public final class Run {
     state = state.to(RunState.RUNNING);
     try (Telemetry telemetry =
         new Telemetry(resolved.config(), directory, progress, start.tick())) {
+      hasBegun = true;
       RunLoop loop =
           new RunLoop(
               resolved.config(),
@@ -291,17 +304,23 @@ public final class Run {
               .put("code", code)
               .put("message", String.valueOf(cause.getMessage()));
     }
+    String unwritten = isResumed && !hasBegun ? "; the run is as it was" : writeFailed(error);
+    if (firstError == null && !expected(cause)) {
+      return (RuntimeException) cause;
+    }
+    return new RunFailure(describe(error) + unwritten, cause);
+  }
+
+  /** Empty, or why there is no manifest. */
+  private String writeFailed(JsonNode error) {
     manifest.error(error);
     manifest.end("failed", error.path("message").asString(""));
     try {
       manifest.write(directory.path());
+      return "";
     } catch (IOException e) {
-      cause.addSuppressed(e);
+      return "; and " + FileErrors.reason(e);
     }
-    if (firstError == null && !expected(cause)) {
-      return (RuntimeException) cause;
-    }
-    return new RunFailure(describe(error), cause);
   }
 
   private static String code(Exception cause) {

@@ -64,6 +64,11 @@ public record RunDirectory(Path path) {
     }
   }
 
+  /** Held by whoever trains in it. */
+  public RunLock lock() {
+    return RunLock.of(path);
+  }
+
   public Path config() {
     return path.resolve("config.yaml");
   }

@@ -122,7 +122,9 @@ class TidyTest {
     find(
         found,
         "cuda_runtime|\\bcuda(Stream|Event|Graph|Error)_t\\b",
-        path -> isNative(path) && !path.matches("(tests/)?cuda/.*"));
+        path ->
+            isNative(path)
+                && !path.matches("cuda/.*|tests/shim/cuda/.*|tests/cpp/cuda_runtime_test\\.cpp"));
     find(
         found,
         "#import|\\bid<MTL|Metal/Metal\\.h",

@@ -15,6 +15,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -78,6 +79,30 @@ class CheckpointStoreTest {
     assertEquals(List.of(60L, 50L, 40L), store().ticks());
     try (var entries = Files.list(folder)) {
       assertEquals(3, entries.count());
+    }
+  }
+
+  @Test
+  void aDamagedOneTakesNoPlaceOfAGoodOne() throws IOException {
+    FakeEngine engine = new FakeEngine(1);
+    write(engine, 20, false);
+    write(engine, 40, false);
+    Files.write(folder.resolve("tick-000000000040/state.safetensors"), new byte[] {1});
+    new CheckpointStore(folder, FileOps.SYSTEM).write(engine, at(30), false, 1);
+    assertEquals(List.of(40L, 30L), store().ticks());
+    try (Checkpoint checkpoint = newest()) {
+      assertEquals(30, checkpoint.info().tick());
+    }
+  }
+
+  @Test
+  void namesAreTheSameInEveryLanguage() {
+    Locale before = Locale.getDefault();
+    try {
+      Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+      assertEquals("tick-000000000020", CheckpointStore.name(20));
+    } finally {
+      Locale.setDefault(before);
     }
   }
 
@@ -285,6 +310,9 @@ class CheckpointStoreTest {
     assertTrue(e.getMessage().endsWith("No space left on device"), e.getMessage());
     assertEquals(1, e.getMessage().lines().count());
     assertFalse(store.newest().checkpoint().isPresent());
+    try (var entries = Files.list(full)) {
+      assertEquals(0, entries.count()); // what was half written would keep the disk full
+    }
   }
 
   @Test

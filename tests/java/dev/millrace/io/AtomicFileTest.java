@@ -34,6 +34,9 @@ class AtomicFileTest {
         assertThrows(IOException.class, () -> AtomicFile.write(noRename, file, bytes("three")));
     assertEquals("cannot write " + file + ": dead", e.getMessage());
     assertEquals("two", Files.readString(file));
+    try (var entries = Files.list(folder)) {
+      assertEquals(1, entries.count());
+    }
     AtomicFile.write(FileOps.SYSTEM, file, bytes("four"));
     assertEquals("four", Files.readString(file));
     try (var entries = Files.list(folder)) {

@@ -201,6 +201,30 @@ class RunTest {
   }
 
   @Test
+  void aResumeThatCannotStartChangesNothing() throws IOException {
+    train("kept", "run.max_ticks=10");
+    Path run = folder.resolve("kept");
+    byte[] before = Files.readAllBytes(run.resolve("manifest.json"));
+    core.engines = () -> new FakeEngine(1).without("alpha/log");
+    RunFailure failure = assertThrows(RunFailure.class, () -> resume("kept", "run.max_ticks=20"));
+    assertTrue(failure.getMessage().endsWith("; the run is as it was"), failure.getMessage());
+    assertArrayEquals(before, Files.readAllBytes(run.resolve("manifest.json")));
+  }
+
+  @Test
+  void oneProcessTrainsInADirectory() throws IOException {
+    train("used", "run.max_ticks=10");
+    RunDirectory directory = RunDirectory.existing(folder.resolve("used"));
+    RunLock held = directory.lock();
+    BadInputException e = assertThrows(BadInputException.class, directory::lock);
+    assertEquals(
+        directory.path() + ": another process trains in this run directory", e.getMessage());
+    held.close();
+    directory.lock().close();
+    assertFalse(Files.exists(directory.path().resolve(".lock")));
+  }
+
+  @Test
   void anExistingDirectoryIsNeverTouched() throws IOException {
     Path run = folder.resolve("there");
     Files.createDirectory(run);

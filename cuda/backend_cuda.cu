@@ -443,8 +443,13 @@ bool refuse(char* text, uint64_t text_bytes, const char* operation, cudaError_t 
 // Writes what the device is, or why there is none. No call here makes a context, so that asking is
 // cheap and takes no device memory.
 bool describe_device(char* text, uint64_t text_bytes) {
-  int count = 0;
-  cudaError_t code = cudaGetDeviceCount(&count);
+  int driver = 0, runtime = 0, count = 0;
+  cudaError_t code = cudaDriverGetVersion(&driver);
+  if (code == cudaSuccess && driver == 0) {  // the runtime would call it an insufficient one
+    std::snprintf(text, text_bytes, "there is no NVIDIA driver");
+    return false;
+  }
+  code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess) return refuse(text, text_bytes, "cudaGetDeviceCount", code);
   cudaDeviceProp device{};
   code = cudaGetDeviceProperties(&device, kDeviceIndex);
@@ -454,8 +459,6 @@ bool describe_device(char* text, uint64_t text_bytes) {
                   device.major, device.minor, kOldestMajor);
     return false;
   }
-  int driver = 0, runtime = 0;
-  cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
   std::snprintf(text, text_bytes,
                 "%s, compute capability %d.%d, %.1f GiB, CUDA %d.%d, driver for CUDA %d.%d",

@@ -215,7 +215,7 @@ final class BenchCommand {
         names = "--device",
         paramLabel = "NAME",
         defaultValue = "cpu",
-        description = "Where the ring lives: cpu or cuda (default: ${DEFAULT-VALUE}).")
+        description = "Where the ring lives: cpu, cuda or metal (default: ${DEFAULT-VALUE}).")
     private String device;
 
     @Option(
@@ -345,7 +345,7 @@ final class BenchCommand {
         names = "--device",
         paramLabel = "NAME",
         defaultValue = "cpu",
-        description = "cpu or cuda (default: ${DEFAULT-VALUE}).")
+        description = "cpu, cuda or metal (default: ${DEFAULT-VALUE}).")
     private String device;
 
     @Option(
@@ -401,7 +401,7 @@ final class BenchCommand {
         names = "--device",
         paramLabel = "NAME",
         defaultValue = "cpu",
-        description = "cpu or cuda (default: ${DEFAULT-VALUE}).")
+        description = "cpu, cuda or metal (default: ${DEFAULT-VALUE}).")
     private String device;
 
     @Option(
@@ -510,7 +510,7 @@ final class BenchCommand {
         names = "--device",
         paramLabel = "NAME",
         defaultValue = "cpu",
-        description = "cpu or cuda (default: ${DEFAULT-VALUE}).")
+        description = "cpu, cuda or metal (default: ${DEFAULT-VALUE}).")
     private String device;
 
     @Option(names = "--case", paramLabel = "NAME", description = "One of the cases alone.")

@@ -26,10 +26,17 @@ double milliseconds_per_tick(uint64_t ns, uint64_t ticks) {
   return ticks == 0 ? 0.0 : static_cast<double>(ns) * 1e-6 / static_cast<double>(ticks);
 }
 
+const BackendApi& backend_of(const std::string& requested) {
+  const DeviceChoice choice = choose_device(requested);
+  if (choice.effective == "none") {
+    throw Failure(Code::kUnavailable, "device: " + requested + ": " + choice.reason);
+  }
+  return backend_api(choice.effective);
+}
+
 }  // namespace
 
-Run::Run(const nlohmann::json& config)
-    : Run(config, backend_api(choose_device(parse_plan(config).device).effective)) {}
+Run::Run(const nlohmann::json& config) : Run(config, backend_of(parse_plan(config).device)) {}
 
 Run::Run(const nlohmann::json& config, const BackendApi& backend)
     : plan_(parse_plan(config)),

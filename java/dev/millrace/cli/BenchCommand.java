@@ -1,17 +1,23 @@
 package dev.millrace.cli;
 
+import dev.millrace.config.ConfigException;
 import dev.millrace.config.ConfigLoader;
 import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.core.Json;
 import dev.millrace.io.AtomicFile;
 import dev.millrace.io.FileOps;
 import dev.millrace.manifest.BuildInfo;
+import dev.millrace.preflight.PreflightReport;
+import dev.millrace.preflight.RefusedException;
+import dev.millrace.run.BadInputException;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -61,12 +67,42 @@ final class BenchCommand {
 
     /** The configuration of a bench that takes one, as a training run gets it. */
     static ObjectNode config(ConfigOptions options, Context context) {
-      Resolved resolved = context.load(options.config(), options.overrides());
+      return config(context.load(options.config(), options.overrides()));
+    }
+
+    private static ObjectNode config(Resolved resolved) {
       return Json.tree(ConfigLoader.tree(resolved.config())).put("mode", "train");
+    }
+
+    /** The same, of one that a training run would start with. */
+    static ObjectNode trainable(ConfigOptions options, Context context) {
+      Resolved resolved = context.load(options.config(), options.overrides());
+      PreflightReport report = context.preflight(resolved, Optional.empty());
+      if (!report.refused().isEmpty()) {
+        throw new RefusedException(report);
+      }
+      return config(resolved);
+    }
+
+    /**
+     * What is measured: the option, else what the configuration names, else the standard one. The
+     * configuration then says so, too.
+     */
+    static String chosen(String option, ObjectNode config, String key, String standard) {
+      String configured = config.path(key).asString("auto");
+      String named = configured.equals("auto") ? standard : configured;
+      String value = option == null ? named : option;
+      if (option != null && !configured.equals("auto") && !configured.equals(option)) {
+        throw new ConfigException(
+            "--" + key + " " + option + ": the configuration names " + configured);
+      }
+      config.put(key, value);
+      return value;
     }
 
     @Override
     public Integer call() throws IOException {
+      refuseMissingFolder();
       ObjectNode request = Json.object().put("kind", kind);
       request(request, context);
       ObjectNode report = report(request);
@@ -79,6 +115,14 @@ final class BenchCommand {
         print(report, context.out());
       }
       return ExitCodes.OK;
+    }
+
+    /** Before anything is measured. */
+    private void refuseMissingFolder() {
+      Path folder = out == null ? null : out.toAbsolutePath().getParent();
+      if (folder != null && !Files.isDirectory(folder)) {
+        throw new BadInputException("cannot write " + out + ": there is no folder " + folder);
+      }
     }
 
     /** The core's report, and what the core cannot know: enough to compare it with another one. */
@@ -344,8 +388,7 @@ final class BenchCommand {
     @Option(
         names = "--device",
         paramLabel = "NAME",
-        defaultValue = "cpu",
-        description = "cpu, cuda or metal (default: ${DEFAULT-VALUE}).")
+        description = "cpu, cuda or metal (default: what the configuration names, else cpu).")
     private String device;
 
     @Option(
@@ -375,9 +418,10 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
-      request.put("backend", device).put("envs", envs).put("launches", launches);
-      request.put("runs", runs);
-      request.set("config", config(options, context));
+      ObjectNode config = config(options, context);
+      request.put("backend", chosen(device, config, "device", "cpu"));
+      request.put("envs", envs).put("launches", launches).put("runs", runs);
+      request.set("config", config);
     }
   }
 
@@ -400,15 +444,15 @@ final class BenchCommand {
     @Option(
         names = "--device",
         paramLabel = "NAME",
-        defaultValue = "cpu",
-        description = "cpu, cuda or metal (default: ${DEFAULT-VALUE}).")
+        description = "cpu, cuda or metal (default: what the configuration names, else cpu).")
     private String device;
 
     @Option(
         names = "--precision",
         paramLabel = "NAME",
-        defaultValue = "fp32",
-        description = "Of matrix products: fp32, tf32 or bf16 (default: ${DEFAULT-VALUE}).")
+        description =
+            "Of matrix products: fp32, tf32 or bf16 (default: what the configuration names, else"
+                + " fp32).")
     private String precision;
 
     @Option(names = "--ops", description = "Also time every op by itself, longest first.")
@@ -434,9 +478,11 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
-      request.put("backend", device).put("precision", precision).put("ops", ops);
-      request.put("launches", launches).put("runs", runs);
-      request.set("config", config(options, context));
+      ObjectNode config = config(options, context);
+      request.put("backend", chosen(device, config, "device", "cpu"));
+      request.put("precision", chosen(precision, config, "precision", "fp32"));
+      request.put("ops", ops).put("launches", launches).put("runs", runs);
+      request.set("config", config);
     }
   }
 
@@ -485,7 +531,7 @@ final class BenchCommand {
       if (!modes.isEmpty()) {
         request.set("modes", Json.tree(modes));
       }
-      request.set("config", config(options, context));
+      request.set("config", trainable(options, context));
     }
   }
 

@@ -123,6 +123,20 @@ class EndToEndTest {
     assertTrue(err.contains("MODEL_UNREADABLE env.model_file: "), err);
   }
 
+  @Test
+  void aBenchMeasuresWhatTheConfigurationNames() {
+    String[] metal = {"cartpole_swingup", "--profile=laptop", "-sdevice=metal"};
+    for (String bench : List.of("update", "learner", "train")) {
+      assertEquals(3, run(with(metal, "bench", bench)), () -> bench + out + err);
+      assertTrue(err.contains("metal"), err);
+    }
+    String[] twice = {"cartpole_swingup", "-sdevice=metal", "--device=cpu"};
+    assertEquals(2, run(with(twice, "bench", "learner")), () -> out + err);
+    assertTrue(err.contains("--device cpu: the configuration names metal"), err);
+    String[] graph = {"cartpole_swingup", "--profile=laptop", "-sdevice=cpu", "-sgraph=on"};
+    assertEquals(3, run(with(graph, "bench", "train")), () -> out + err);
+  }
+
   private static String[] with(String[] request, String... command) {
     List<String> args = new ArrayList<>(List.of(command));
     args.addAll(List.of(request));

@@ -18,6 +18,18 @@ foreach(source IN LISTS cuda_sources cuda_trials)
   list(APPEND cuda_kernel_sources ${translated})
 endforeach()
 
+# Headers are compiled as they are: shared memory of theirs would begin with what the last block left.
+file(GLOB cuda_headers CONFIGURE_DEPENDS cuda/*.cuh)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${cuda_headers})
+foreach(header IN LISTS cuda_headers)
+  file(READ ${header} text)
+  string(REGEX REPLACE "//[^\n]*" "" code "${text}")
+  if(code MATCHES "__shared__")
+    message(FATAL_ERROR "${header}: declares shared memory, but only .cu files are translated for "
+      "the shim (cmake/cuda_kernel_source.cmake): declare it in the kernel and hand it over")
+  endif()
+endforeach()
+
 add_library(millrace_cuda_kernels OBJECT ${cuda_kernel_sources} ${cuda_shim})
 # The shim's first: its headers stand for those of the toolkit, and for cuda/tensor_core.cuh.
 target_include_directories(millrace_cuda_kernels PUBLIC tests/shim/cuda tests/shim cuda)

@@ -83,18 +83,31 @@ public final class ConfigLoader {
       reason = found.reason();
     }
 
-    Mapping merged =
-        withProfile(base, effective).overlay(withProfile(given, effective)).overlay(over);
-    Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
-    entries.put("profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
-    if (entries.get("env") instanceof Mapping env) {
-      entries.put(
-          "env", withPath("motion_file", withPath("model_file", env, nameOrFile), nameOrFile));
-    }
-    RunConfig config = RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
+    Layers layers = new Layers(nameOrFile, base, given, over);
+    Mapping merged = merged(layers, effective);
+    RunConfig config = RecordBinder.bind(merged, RunConfig.class);
+    // A mistake in the profile that is not used would wait for another machine.
+    Profile other = effective == Profile.FULL ? Profile.LAPTOP : Profile.FULL;
+    RecordBinder.bind(merged(layers, other), RunConfig.class);
     Map<String, String> places = new LinkedHashMap<>();
-    entries.forEach((key, node) -> addPlaces(key, node, places));
+    merged.entries().forEach((key, node) -> addPlaces(key, node, places));
     return new Resolved(config, requested, reason, Collections.unmodifiableMap(places));
+  }
+
+  private record Layers(String nameOrFile, Mapping base, Mapping given, Mapping over) {}
+
+  private static Mapping merged(Layers layers, Profile profile) {
+    String source = layers.nameOrFile();
+    Mapping merged =
+        withProfile(layers.base(), profile)
+            .overlay(withProfile(layers.given(), profile))
+            .overlay(layers.over());
+    Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
+    entries.put("profile", new Scalar(Position.of(source), Kind.TEXT, profile.toString()));
+    if (entries.get("env") instanceof Mapping env) {
+      entries.put("env", withPath("motion_file", withPath("model_file", env, source), source));
+    }
+    return new Mapping(merged.position(), entries);
   }
 
   private static void addPlaces(String path, YamlNode node, Map<String, String> places) {

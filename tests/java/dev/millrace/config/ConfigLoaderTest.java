@@ -123,6 +123,19 @@ class ConfigLoaderTest {
   }
 
   @Test
+  void aMistakeInAProfileThatIsNotUsedIsFound() throws Exception {
+    for (String profile : List.of("full", "laptop")) {
+      String mine = file("task: g1_walk_flat\nprofiles: {" + profile + ": {env: {num_env: 3}}}\n");
+      for (String used : List.of("full", "laptop")) {
+        String message = error(mine, "profile=" + used);
+        assertTrue(message.startsWith(mine + ":2:"), message);
+        assertTrue(
+            message.endsWith("unknown key env.num_env; did you mean \"num_envs\"?"), message);
+      }
+    }
+  }
+
+  @Test
   void wrongTypesSayWhatIsExpected() throws Exception {
     assertTrue(
         error("g1_walk_flat", "device=gpu")

@@ -11,12 +11,13 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 
 /**
@@ -169,7 +170,7 @@ public final class ConfigLoader {
       throw new ConfigException(file + ": task is missing");
     }
     String algo = text(given, "algo");
-    List<String> tasks = new ArrayList<>();
+    Set<String> tasks = new LinkedHashSet<>(); // several algorithms share one
     for (String name : BUILT_IN) {
       Mapping candidate = builtIn(name);
       tasks.add(text(candidate, "task"));

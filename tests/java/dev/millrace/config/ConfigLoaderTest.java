@@ -136,6 +136,13 @@ class ConfigLoaderTest {
   }
 
   @Test
+  void builtInsAreListedOnce() throws Exception {
+    String message = error(file("task: zzzzzzzzzzzzzzz\n"));
+    assertTrue(
+        message.endsWith("; known: cartpole_swingup, g1_walk_flat, g1_motion_tracking"), message);
+  }
+
+  @Test
   void wrongTypesSayWhatIsExpected() throws Exception {
     assertTrue(
         error("g1_walk_flat", "device=gpu")

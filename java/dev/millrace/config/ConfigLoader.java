@@ -190,7 +190,9 @@ public final class ConfigLoader {
 
   /** A path named in a file stands relative to that file; in an override, to where we are. */
   private static Mapping withPath(String key, Mapping env, String file) {
-    if (!(env.entries().get(key) instanceof Scalar named) || named.kind() == Kind.NULL) {
+    if (!(env.entries().get(key) instanceof Scalar named)
+        || named.kind() == Kind.NULL
+        || named.text().indexOf('\0') >= 0) { // no path: the binder refuses it
       return env;
     }
     Path folder =

@@ -143,6 +143,16 @@ class ConfigLoaderTest {
   }
 
   @Test
+  void aTextHasNoNul() throws Exception {
+    String mine = file("task: g1_walk_flat\nenv: {model_file: \"a\\0b\"}\n");
+    assertEquals(
+        mine + ":2:19: env.model_file: expected a text without NUL, got \"a\\0b\"", error(mine));
+    assertEquals(
+        "-s selection_cache=\"\\0\": selection_cache: expected a text without NUL, got \"\\0\"",
+        error("g1_walk_flat", "selection_cache=\"\\0\""));
+  }
+
+  @Test
   void wrongTypesSayWhatIsExpected() throws Exception {
     assertTrue(
         error("g1_walk_flat", "device=gpu")

@@ -225,7 +225,12 @@ class ConfigLoaderTest {
     Files.writeString(file, "task: x\n");
     ConfigException e =
         assertThrows(ConfigException.class, () -> ConfigLoader.reload(file, List.of()));
-    assertTrue(e.getMessage().endsWith("algo is missing"), e.getMessage());
+    assertEquals(file + ": algo is missing", e.getMessage());
+    for (List<String> overrides : List.of(List.<String>of(), List.of("run.max_ticks=7"))) {
+      Files.writeString(file, "");
+      e = assertThrows(ConfigException.class, () -> ConfigLoader.reload(file, overrides));
+      assertEquals(file + ": task is missing", e.getMessage());
+    }
   }
 
   @Test

@@ -46,7 +46,7 @@ public record CheckpointInfo(
     } catch (IllegalArgumentException e) {
       throw new CheckpointException("checkpoint.json: " + e.getMessage(), e);
     }
-    if (number(root, "schema").asLong() != SCHEMA) {
+    if (whole(root, "schema") != SCHEMA) {
       throw new CheckpointException("checkpoint.json: schema is not " + SCHEMA);
     }
     List<StoredFile> files = new ArrayList<>();
@@ -57,25 +57,40 @@ public record CheckpointInfo(
         throw new CheckpointException("checkpoint.json: unknown file \"" + name + "\"");
       }
       String sha256 = entry.path("sha256").asString("");
-      files.add(new StoredFile(name, number(entry, "bytes").asLong(), sha256));
+      files.add(new StoredFile(name, whole(entry, "bytes"), sha256));
     }
     if (files.stream().filter(file -> file.name().equals(STATE)).count() != 1) {
       throw new CheckpointException("checkpoint.json: " + STATE + " is not listed");
     }
     return new CheckpointInfo(
-        number(root, "tick").asLong(),
-        number(root, "env_steps").asLong(),
-        number(root, "updates").asLong(),
-        number(root, "training_seconds").asDouble(),
+        whole(root, "tick"),
+        whole(root, "env_steps"),
+        whole(root, "updates"),
+        seconds(root, "training_seconds"),
         files);
   }
 
-  private static JsonNode number(JsonNode node, String key) {
+  private static long whole(JsonNode node, String key) {
     JsonNode value = node.path(key);
-    if (!value.isNumber() || value.asDouble() < 0) {
-      throw new CheckpointException("checkpoint.json: " + key + " is not a number");
+    if (!value.isIntegralNumber() || !value.canConvertToLong() || value.asLong() < 0) {
+      throw notA("whole number", key, value);
     }
-    return value;
+    return value.asLong();
+  }
+
+  private static double seconds(JsonNode node, String key) {
+    JsonNode value = node.path(key);
+    double seconds = value.isNumber() ? value.asDouble(Double.NaN) : Double.NaN;
+    if (!Double.isFinite(seconds) || seconds < 0) {
+      throw notA("finite number", key, value);
+    }
+    return seconds;
+  }
+
+  private static CheckpointException notA(String kind, String key, JsonNode value) {
+    String got = value.isMissingNode() ? "missing" : value.toString();
+    return new CheckpointException(
+        "checkpoint.json: " + key + " is not a " + kind + " from 0: " + got);
   }
 
   /** What the program needs to know when it writes one. */

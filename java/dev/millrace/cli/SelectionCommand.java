@@ -5,9 +5,11 @@ import dev.millrace.manifest.ManifestVerifier;
 import dev.millrace.run.BadInputException;
 import dev.millrace.run.RunDirectory;
 import java.io.IOException;
+import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
@@ -57,10 +59,7 @@ final class SelectionCommand {
 
     @Override
     public Integer call() throws IOException {
-      ArrayNode selections = Json.object().putArray("selections");
-      for (Path each : file == null ? caches(Path.of("runs")) : List.of(file)) {
-        collect(each, ManifestVerifier.read(each), selections);
-      }
+      ArrayNode selections = file == null ? below(Path.of("runs"), context.err()) : of(file);
       if (json) {
         context.out().print(Json.pretty(Json.object().set("selections", selections)));
       } else if (selections.isEmpty()) {
@@ -69,6 +68,19 @@ final class SelectionCommand {
         print(selections);
       }
       return ExitCodes.OK;
+    }
+
+    /** Of all caches below a folder; one that is damaged hides no other, but is named. */
+    static ArrayNode below(Path runs, PrintStream err) throws IOException {
+      ArrayNode selections = Json.array();
+      for (Path cache : caches(runs)) {
+        try {
+          selections.addAll(of(cache));
+        } catch (IOException | BadInputException e) {
+          err.println("skipped " + e.getMessage());
+        }
+      }
+      return selections;
     }
 
     /** Where runs keep theirs if nothing else is configured. */
@@ -86,26 +98,35 @@ final class SelectionCommand {
     }
 
     /** A cache lists selections with their names; a manifest has them by name. */
-    private static void collect(Path from, JsonNode contents, ArrayNode into) {
+    private static ArrayNode of(Path from) throws IOException {
+      JsonNode contents = ManifestVerifier.read(from);
+      ArrayNode selections = Json.array();
       if (contents.path("selections").isArray()) {
         for (JsonNode entry : contents.path("selections")) {
-          ObjectNode added = add(from, entry.path("name").asString("?"), into);
-          added.setAll((ObjectNode) entry.path("selection"));
-          added.set("key", entry.path("key"));
+          String place = from + ": selections[" + selections.size() + "].selection";
+          ObjectNode selection = selections.addObject();
+          selection.put("file", from.toString()).put("program", entry.path("name").asString("?"));
+          selection.setAll(measured(place, entry.path("selection")));
+          selection.set("key", entry.path("key"));
         }
       } else if (contents.path("selection").isObject()) {
-        contents
-            .path("selection")
-            .properties()
-            .forEach(
-                entry -> add(from, entry.getKey(), into).setAll((ObjectNode) entry.getValue()));
+        for (Map.Entry<String, JsonNode> entry : contents.path("selection").properties()) {
+          String place = from + ": selection." + entry.getKey();
+          ObjectNode selection = selections.addObject();
+          selection.put("file", from.toString()).put("program", entry.getKey());
+          selection.setAll(measured(place, entry.getValue()));
+        }
       } else {
         throw new BadInputException(from + ": neither a manifest nor a selection cache");
       }
+      return selections;
     }
 
-    private static ObjectNode add(Path from, String program, ArrayNode into) {
-      return into.addObject().put("file", from.toString()).put("program", program);
+    private static ObjectNode measured(String place, JsonNode value) {
+      if (value instanceof ObjectNode measured) {
+        return measured;
+      }
+      throw new BadInputException(place + ": expected what was measured of a program");
     }
 
     private void print(ArrayNode selections) {

@@ -11,12 +11,13 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 
 /**
@@ -83,18 +84,31 @@ public final class ConfigLoader {
       reason = found.reason();
     }
 
-    Mapping merged =
-        withProfile(base, effective).overlay(withProfile(given, effective)).overlay(over);
-    Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
-    entries.put("profile", new Scalar(Position.of(nameOrFile), Kind.TEXT, effective.toString()));
-    if (entries.get("env") instanceof Mapping env) {
-      entries.put(
-          "env", withPath("motion_file", withPath("model_file", env, nameOrFile), nameOrFile));
-    }
-    RunConfig config = RecordBinder.bind(new Mapping(merged.position(), entries), RunConfig.class);
+    Layers layers = new Layers(nameOrFile, base, given, over);
+    Mapping merged = merged(layers, effective);
+    RunConfig config = RecordBinder.bind(merged, RunConfig.class);
+    // A mistake in the profile that is not used would wait for another machine.
+    Profile other = effective == Profile.FULL ? Profile.LAPTOP : Profile.FULL;
+    RecordBinder.bind(merged(layers, other), RunConfig.class);
     Map<String, String> places = new LinkedHashMap<>();
-    entries.forEach((key, node) -> addPlaces(key, node, places));
+    merged.entries().forEach((key, node) -> addPlaces(key, node, places));
     return new Resolved(config, requested, reason, Collections.unmodifiableMap(places));
+  }
+
+  private record Layers(String nameOrFile, Mapping base, Mapping given, Mapping over) {}
+
+  private static Mapping merged(Layers layers, Profile profile) {
+    String source = layers.nameOrFile();
+    Mapping merged =
+        withProfile(layers.base(), profile)
+            .overlay(withProfile(layers.given(), profile))
+            .overlay(layers.over());
+    Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
+    entries.put("profile", new Scalar(Position.of(source), Kind.TEXT, profile.toString()));
+    if (entries.get("env") instanceof Mapping env) {
+      entries.put("env", withPath("motion_file", withPath("model_file", env, source), source));
+    }
+    return new Mapping(merged.position(), entries);
   }
 
   private static void addPlaces(String path, YamlNode node, Map<String, String> places) {
@@ -156,7 +170,7 @@ public final class ConfigLoader {
       throw new ConfigException(file + ": task is missing");
     }
     String algo = text(given, "algo");
-    List<String> tasks = new ArrayList<>();
+    Set<String> tasks = new LinkedHashSet<>(); // several algorithms share one
     for (String name : BUILT_IN) {
       Mapping candidate = builtIn(name);
       tasks.add(text(candidate, "task"));
@@ -176,7 +190,9 @@ public final class ConfigLoader {
 
   /** A path named in a file stands relative to that file; in an override, to where we are. */
   private static Mapping withPath(String key, Mapping env, String file) {
-    if (!(env.entries().get(key) instanceof Scalar named) || named.kind() == Kind.NULL) {
+    if (!(env.entries().get(key) instanceof Scalar named)
+        || named.kind() == Kind.NULL
+        || named.text().indexOf('\0') >= 0) { // no path: the binder refuses it
       return env;
     }
     Path folder =

@@ -149,6 +149,9 @@ final class RecordBinder {
       if (scalar.kind() == Kind.NULL) {
         throw wrong(scalar, path, "a text");
       }
+      if (scalar.text().indexOf('\0') >= 0) { // no file has such a name, and C ends a text there
+        throw wrong(scalar, path, "a text without NUL");
+      }
       return scalar.text();
     }
     if (type == boolean.class) {
@@ -223,7 +226,7 @@ final class RecordBinder {
       got =
           switch (scalar.kind()) {
             case NULL -> "nothing";
-            case TEXT -> "\"" + scalar.text() + "\"";
+            case TEXT -> "\"" + scalar.text().replace("\0", "\\0") + "\"";
             default -> scalar.text();
           };
     }

@@ -53,7 +53,10 @@ public sealed interface YamlNode {
       return 1 + entries.values().stream().mapToLong(YamlNode::size).sum();
     }
 
-    /** This mapping with another one laid over it: mappings merge, everything else is replaced. */
+    /**
+     * This mapping with another one laid over it: mappings merge, everything else is replaced. It
+     * stands where the upper one does, unless that is an override, which has no lines.
+     */
     Mapping overlay(Mapping top) {
       Map<String, YamlNode> merged = new LinkedHashMap<>(entries);
       top.entries.forEach(
@@ -62,7 +65,7 @@ public sealed interface YamlNode {
             boolean both = below instanceof Mapping && value instanceof Mapping;
             merged.put(key, both ? ((Mapping) below).overlay((Mapping) value) : value);
           });
-      return new Mapping(top.position, merged);
+      return new Mapping(top.position.line() == 0 ? position : top.position, merged);
     }
 
     /** This mapping without one key. */

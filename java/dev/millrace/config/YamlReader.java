@@ -8,6 +8,7 @@ import dev.millrace.config.YamlNode.Sequence;
 import dev.millrace.io.FileErrors;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -100,6 +101,9 @@ public final class YamlReader {
       String place = e.getProblemMark().map(YamlReader::place).orElse("");
       throw new ConfigException(source + place + ": " + oneLine(problem));
     } catch (YamlEngineException e) {
+      if (e.getCause() instanceof CharacterCodingException) {
+        throw new ConfigException(source + ": is not UTF-8 text");
+      }
       throw new ConfigException(source + ": " + oneLine(e.getMessage()));
     }
   }

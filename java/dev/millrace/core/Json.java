@@ -6,11 +6,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.regex.Pattern;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ArrayNode;
 import tools.jackson.databind.node.JsonNodeFactory;
 import tools.jackson.databind.node.ObjectNode;
 
@@ -24,18 +26,28 @@ public final class Json {
   private static final JsonMapper PRETTY =
       COMPACT.rebuild().enable(SerializationFeature.INDENT_OUTPUT).build();
 
+  /** Where the parser says that something began: never known, for it hides its source. */
+  private static final Pattern PARSER_PLACE = Pattern.compile(" ?\\([^()]*\\[Source: .*?\\]\\)");
+
   private Json() {}
 
   /** Throws {@link IllegalArgumentException} with one line that says where the text is wrong. */
   public static JsonNode parse(String text) {
     try {
-      return COMPACT.readTree(text);
+      JsonNode root = COMPACT.readTree(text);
+      if (root.isMissingNode()) {
+        throw new IllegalArgumentException("not valid JSON: it is empty");
+      }
+      return root;
     } catch (JacksonException e) {
       String at =
           e.getLocation() == null
               ? ""
               : e.getLocation().getLineNr() + ":" + e.getLocation().getColumnNr() + ": ";
-      String problem = e.getOriginalMessage().lines().findFirst().orElse("");
+      String problem =
+          PARSER_PLACE
+              .matcher(e.getOriginalMessage().lines().findFirst().orElse(""))
+              .replaceAll("");
       throw new IllegalArgumentException(at + "not valid JSON: " + problem, e);
     }
   }
@@ -68,6 +80,10 @@ public final class Json {
 
   public static ObjectNode object() {
     return JsonNodeFactory.instance.objectNode();
+  }
+
+  public static ArrayNode array() {
+    return JsonNodeFactory.instance.arrayNode();
   }
 
   /** Maps, lists, records and plain values as a tree. */

@@ -48,13 +48,17 @@ final class Artifacts {
     List<String> problems = new ArrayList<>();
     for (JsonNode entry : artifacts) {
       String name = entry.path("path").asString("");
+      if (name.indexOf('\0') >= 0) {
+        problems.add(name.replace("\0", "\\0") + ": no file has such a name");
+        continue;
+      }
       Path file = directory.resolve(name).normalize();
       if (!file.startsWith(directory.normalize())) {
         problems.add(name + ": leads out of the run directory");
         continue;
       }
       try {
-        if (Files.size(file) != entry.path("bytes").asLong()) {
+        if (Files.size(file) != entry.path("bytes").asLong(-1)) {
           problems.add(name + ": " + Files.size(file) + " bytes, not " + entry.path("bytes"));
         } else if (!Sha256.of(file).equals(entry.path("sha256").asString(""))) {
           problems.add(name + ": changed (SHA-256 differs)");

@@ -110,7 +110,12 @@ public final class MetricsCsv implements AutoCloseable {
 
   /** Without a last line that has no end: the process was killed while it wrote it. */
   private static List<String> completeLines(Path file) throws IOException {
-    String text = Files.readString(file);
+    String text;
+    try {
+      text = Files.readString(file);
+    } catch (IOException e) {
+      throw FileErrors.cannot("read", file, e);
+    }
     int end = text.lastIndexOf('\n');
     return end < 0 ? List.of() : List.of(text.substring(0, end).split("\n"));
   }

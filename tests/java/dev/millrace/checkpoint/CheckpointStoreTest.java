@@ -244,6 +244,29 @@ class CheckpointStoreTest {
     }
   }
 
+  @Test
+  void aNumberOutOfRangeIsDamage() throws IOException {
+    FakeEngine engine = new FakeEngine(1);
+    write(engine, 20, true);
+    write(engine, 30, true);
+    Path info = folder.resolve("tick-000000000030/checkpoint.json");
+    String text = Files.readString(info);
+    for (String key : List.of("schema", "tick", "env_steps", "updates", "bytes")) {
+      for (String value : List.of("1e30", "12345678901234567890123", "1.5", "-1", "\"1\"")) {
+        Files.writeString(info, with(text, key, value));
+        assertSkipped("checkpoint.json: " + key + " is not a whole number from 0: ");
+      }
+    }
+    for (String value : List.of("1e400", "-1", "null", "9".repeat(400))) {
+      Files.writeString(info, with(text, "training_seconds", value));
+      assertSkipped("checkpoint.json: training_seconds is not a finite number from 0: ");
+    }
+  }
+
+  private static String with(String json, String key, String value) {
+    return json.replaceFirst("(\"" + key + "\" *: *)[0-9.]+", "$1" + value);
+  }
+
   private void assertSkipped(String reason) {
     CheckpointStore.Newest newest = store().newest();
     try (Checkpoint checkpoint = newest.checkpoint().orElseThrow()) {

@@ -125,6 +125,46 @@ class SelectionCommandTest {
   }
 
   @Test
+  void whatIsNoSelectionIsNamed() throws IOException {
+    Path cache = folder.resolve("selection.json");
+    for (String[] each :
+        new String[][] {
+          {"{\"selections\": [{\"name\": \"x\"}]}", "selections[0].selection"},
+          {"{\"selections\": [3]}", "selections[0].selection"},
+          {"{\"selection\": {\"a\": 5}}", "selection.a"}
+        }) {
+      Files.writeString(cache, each[0]);
+      assertEquals(2, run("selection", "show", cache.toString()), () -> err);
+      String expected = cache + ": " + each[1] + ": expected what was measured of a program";
+      assertEquals("millrace: " + expected + "\n", err);
+      assertEquals("", out);
+    }
+  }
+
+  @Test
+  void aDamagedCacheHidesNoOther() throws IOException {
+    List<String> contents =
+        List.of(
+            "{",
+            "{\"selections\": [{\"name\": \"update\", \"selection\": {}}, 3]}",
+            "{\"selections\": [{\"name\": \"update\", \"selection\": " + SELECTION + "}]}");
+    for (int i = 0; i < contents.size(); i++) {
+      Path task = Files.createDirectories(folder.resolve("task" + i));
+      Files.writeString(task.resolve("selection.json"), contents.get(i));
+    }
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    JsonNode shown =
+        SelectionCommand.Show.below(folder, new PrintStream(bytes, true, StandardCharsets.UTF_8));
+    assertEquals(1, shown.size(), shown.toString());
+    assertEquals("graph", shown.get(0).path("way").asString());
+    List<String> skipped = bytes.toString(StandardCharsets.UTF_8).lines().toList();
+    assertEquals(2, skipped.size(), skipped.toString());
+    String task = "skipped " + folder.resolve("task");
+    assertTrue(skipped.get(0).startsWith(task + "0/selection.json:1:2: not valid JSON: "));
+    assertTrue(skipped.get(1).startsWith(task + "1/selection.json: selections[1].selection: "));
+  }
+
+  @Test
   void benchGraphsPassesItsOptionsOnAndShowsEveryWay() {
     core.report.set(
         "cases",

@@ -123,6 +123,36 @@ class ConfigLoaderTest {
   }
 
   @Test
+  void aMistakeInAProfileThatIsNotUsedIsFound() throws Exception {
+    for (String profile : List.of("full", "laptop")) {
+      String mine = file("task: g1_walk_flat\nprofiles: {" + profile + ": {env: {num_env: 3}}}\n");
+      for (String used : List.of("full", "laptop")) {
+        String message = error(mine, "profile=" + used);
+        assertTrue(message.startsWith(mine + ":2:"), message);
+        assertTrue(
+            message.endsWith("unknown key env.num_env; did you mean \"num_envs\"?"), message);
+      }
+    }
+  }
+
+  @Test
+  void builtInsAreListedOnce() throws Exception {
+    String message = error(file("task: zzzzzzzzzzzzzzz\n"));
+    assertTrue(
+        message.endsWith("; known: cartpole_swingup, g1_walk_flat, g1_motion_tracking"), message);
+  }
+
+  @Test
+  void aTextHasNoNul() throws Exception {
+    String mine = file("task: g1_walk_flat\nenv: {model_file: \"a\\0b\"}\n");
+    assertEquals(
+        mine + ":2:19: env.model_file: expected a text without NUL, got \"a\\0b\"", error(mine));
+    assertEquals(
+        "-s selection_cache=\"\\0\": selection_cache: expected a text without NUL, got \"\\0\"",
+        error("g1_walk_flat", "selection_cache=\"\\0\""));
+  }
+
+  @Test
   void wrongTypesSayWhatIsExpected() throws Exception {
     assertTrue(
         error("g1_walk_flat", "device=gpu")
@@ -195,7 +225,12 @@ class ConfigLoaderTest {
     Files.writeString(file, "task: x\n");
     ConfigException e =
         assertThrows(ConfigException.class, () -> ConfigLoader.reload(file, List.of()));
-    assertTrue(e.getMessage().endsWith("algo is missing"), e.getMessage());
+    assertEquals(file + ": algo is missing", e.getMessage());
+    for (List<String> overrides : List.of(List.<String>of(), List.of("run.max_ticks=7"))) {
+      Files.writeString(file, "");
+      e = assertThrows(ConfigException.class, () -> ConfigLoader.reload(file, overrides));
+      assertEquals(file + ": task is missing", e.getMessage());
+    }
   }
 
   @Test

@@ -126,6 +126,19 @@ class ManifestTest {
   }
 
   @Test
+  void anArtifactOfAnotherKindIsAProblem() throws IOException {
+    Files.writeString(folder.resolve("f"), "e");
+    for (String bytes : List.of("\"x\"", "12345678901234567890123", "[]")) {
+      JsonNode artifacts = Json.parse("[{\"path\": \"f\", \"bytes\": " + bytes + "}]");
+      assertEquals(List.of("f: 1 bytes, not " + bytes), Artifacts.differences(folder, artifacts));
+    }
+    JsonNode artifacts = Json.parse("[{\"path\": \"a\\u0000\", \"bytes\": 1}, 3]");
+    List<String> problems = Artifacts.differences(folder, artifacts);
+    assertEquals("a\\0: no file has such a name", problems.get(0));
+    assertEquals(2, problems.size());
+  }
+
+  @Test
   void differencesNameTheirPath() {
     JsonNode a = Json.parse("{\"x\": {\"y\": 1, \"z\": [1, 2]}, \"only\": true}");
     JsonNode b = Json.parse("{\"x\": {\"y\": 2, \"z\": [1]}, \"new\": \"n\"}");

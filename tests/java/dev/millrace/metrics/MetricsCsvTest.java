@@ -82,6 +82,17 @@ class MetricsCsvTest {
   }
 
   @Test
+  void aFileThatCannotBeReadIsNamed() throws IOException {
+    Files.write(file, new byte[] {'t', (byte) 0xff, '\n'});
+    IOException e = assertThrows(IOException.class, () -> MetricsCsv.resume(file, 20));
+    assertEquals("cannot read " + file + ": it is not UTF-8 text", e.getMessage());
+    Files.delete(file);
+    Files.createDirectories(file.resolve("full"));
+    e = assertThrows(IOException.class, () -> MetricsCsv.resume(file, 20));
+    assertEquals("cannot read " + file + ": Is a directory", e.getMessage());
+  }
+
+  @Test
   void aFullDiskIsOneClearLine() throws IOException {
     Files.createSymbolicLink(file, Path.of("/dev/full"));
     MetricsCsv csv = MetricsCsv.create(file);

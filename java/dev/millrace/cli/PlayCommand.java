@@ -10,6 +10,7 @@ import dev.millrace.run.Play;
 import dev.millrace.run.RunDirectory;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -112,7 +113,11 @@ final class PlayCommand implements Callable<Integer> {
     context
         .out()
         .printf(
+            Locale.ROOT,
             "checkpoint of tick %d: mean return %.2f, mean episode length %.1f, %d episodes%n",
-            report.tick(), report.returnMean(), report.lengthMean(), report.episodes().size());
+            report.tick(),
+            report.returnMean(),
+            report.lengthMean(),
+            report.episodes().size());
   }
 }

@@ -140,10 +140,10 @@ final class Reports {
     if (value == null || value.isNull() || value.isMissingNode()) {
       return null;
     }
-    if (value.isIntegralNumber()) {
+    if (value.isIntegralNumber() && value.canConvertToLong()) {
       return value.asLong();
     }
-    if (value.isNumber()) {
+    if (value.isFloatingPointNumber() && Double.isFinite(value.asDouble(Double.NaN))) {
       return value.asDouble();
     }
     return value.isString() ? value.asString() : Json.write(value);

@@ -226,6 +226,19 @@ class MainTest {
   }
 
   @Test
+  void playNamesThePlaceOfAKeyThatTheCoreRefuses() throws IOException {
+    train("a");
+    List<String> lines = Files.readAllLines(folder.resolve("a/config.yaml"));
+    int line = lines.indexOf(lines.stream().filter(each -> each.contains(" tau:")).findAny().get());
+    core.engines =
+        () -> {
+          throw new IllegalArgumentException("learner.tau: 7 is too much");
+        };
+    String place = path("a/config.yaml") + ":" + (line + 1) + ":8: ";
+    assertOneLine(2, place + "learner.tau: 7 is too much", "play", path("a"));
+  }
+
+  @Test
   void whatIsNoManifestIsNamed() throws IOException {
     Path file = folder.resolve("m.json");
     for (String command : List.of("show", "verify")) {

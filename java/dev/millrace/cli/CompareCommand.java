@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -90,9 +91,9 @@ final class CompareCommand implements Callable<Integer> {
 
   private void print(Side a, Side b, Comparison comparison) {
     var out = context.out();
-    out.printf("A: %s (%d)%nB: %s (%d)%n", a.path(), a.size(), b.path(), b.size());
+    out.printf(Locale.ROOT, "A: %s (%d)%nB: %s (%d)%n", a.path(), a.size(), b.path(), b.size());
     for (Comparison.Difference each : comparison.subject()) {
-      out.printf("subject %s: %s | %s%n", each.key(), each.a(), each.b());
+      out.printf(Locale.ROOT, "subject %s: %s | %s%n", each.key(), each.a(), each.b());
     }
     out.println();
     if (!comparison.refusals().isEmpty()) {
@@ -101,7 +102,7 @@ final class CompareCommand implements Callable<Integer> {
       return;
     }
     metrics(comparison).print(out);
-    out.printf("%n%s (--max-regression %s)%n%n", Comparison.RULE, maxRegression);
+    out.printf(Locale.ROOT, "%n%s (--max-regression %s)%n%n", Comparison.RULE, maxRegression);
     List<String> worse = comparison.worse();
     out.println(worse.isEmpty() ? "nothing is worse" : "worse: " + String.join(", ", worse));
   }

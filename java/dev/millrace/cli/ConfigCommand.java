@@ -4,6 +4,7 @@ import dev.millrace.config.ConfigLoader;
 import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.config.YamlWriter;
 import dev.millrace.core.Json;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -51,8 +52,11 @@ final class ConfigCommand {
       context
           .out()
           .printf(
+              Locale.ROOT,
               "# profile %s -> %s (%s)%n",
-              resolved.requested(), resolved.config().profile(), resolved.profileReason());
+              resolved.requested(),
+              resolved.config().profile(),
+              resolved.profileReason());
       context.out().print(YamlWriter.write(resolved.config()));
       return ExitCodes.OK;
     }

@@ -27,19 +27,24 @@ record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
   /** A resolved configuration whose reward terms exist. */
   ConfigLoader.Resolved load(String nameOrFile, List<String> overrides) {
     ConfigLoader.Resolved resolved = ConfigLoader.load(nameOrFile, overrides, this::gpu);
-    try {
-      checkTerms(resolved.config());
-    } catch (ConfigException e) {
-      throw new ConfigException(resolved.placed(e.getMessage()));
-    }
-    return resolved;
+    return placed(
+        resolved,
+        () -> {
+          checkTerms(resolved.config());
+          return resolved;
+        });
   }
 
   /** The preflight of a resolved configuration; what is wrong with a key names the key's place. */
   PreflightReport preflight(ConfigLoader.Resolved resolved, Optional<Path> directory) {
+    return placed(resolved, () -> Preflight.run(core(), resolved.config(), directory));
+  }
+
+  /** What a step gives; where it refuses a key of the configuration, the key's place is named. */
+  static <T> T placed(ConfigLoader.Resolved resolved, Supplier<T> step) {
     try {
-      return Preflight.run(core(), resolved.config(), directory);
-    } catch (IllegalArgumentException e) {
+      return step.get();
+    } catch (ConfigException | IllegalArgumentException e) {
       throw new ConfigException(resolved.placed(e.getMessage()));
     }
   }

@@ -7,6 +7,7 @@ import dev.millrace.core.NativeUnavailableException;
 import dev.millrace.manifest.BuildInfo;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -103,7 +104,8 @@ final class DoctorCommand implements Callable<Integer> {
     row(
         megabytes >= 1024,
         "memory",
-        String.format("%,d MiB available (%s)", megabytes, memory.path("source").asString("")));
+        String.format(
+            Locale.ROOT, "%,d MiB available (%s)", megabytes, memory.path("source").asString("")));
   }
 
   private void folder(String what, Path path) {

@@ -110,7 +110,12 @@ final class GraphCommand {
         findings.print(out);
       }
       for (JsonNode op : program.path("ops")) {
-        out.printf("%nop %s on %s (%s)%n", text(op, "name"), text(op, "device"), text(op, "site"));
+        out.printf(
+            Locale.ROOT,
+            "%nop %s on %s (%s)%n",
+            text(op, "name"),
+            text(op, "device"),
+            text(op, "site"));
         op.path("parts").forEach(part -> out.println("  " + part.asString("")));
       }
       out.println();

@@ -3,6 +3,7 @@ package dev.millrace.cli;
 import dev.millrace.checkpoint.Checkpoint;
 import dev.millrace.checkpoint.CheckpointStore;
 import dev.millrace.config.ConfigLoader;
+import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.config.RunConfig;
 import dev.millrace.core.Json;
 import dev.millrace.run.BadInputException;
@@ -10,6 +11,7 @@ import dev.millrace.run.Play;
 import dev.millrace.run.RunDirectory;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -66,13 +68,17 @@ final class PlayCommand implements Callable<Integer> {
       throw new BadInputException("--episodes " + episodes + ": expected 1 to 100000");
     }
     RunDirectory directory = RunDirectory.existing(run);
-    RunConfig config = ConfigLoader.reload(directory.config(), List.of());
+    Resolved resolved = ConfigLoader.resolveAgain(directory.config(), List.of());
+    RunConfig config = resolved.config();
     long playSeed = seed == null ? config.seed() : seed;
     if (playSeed < 0) {
       throw new BadInputException("--seed " + seed + ": expected at least 0");
     }
     try (Checkpoint checkpoint = checkpoint(directory)) {
-      Play.Report report = Play.run(context.core(), config, checkpoint, episodes, clean, playSeed);
+      Play.Report report =
+          Context.placed(
+              resolved,
+              () -> Play.run(context.core(), config, checkpoint, episodes, clean, playSeed));
       print(report);
     }
     return ExitCodes.OK;
@@ -112,7 +118,11 @@ final class PlayCommand implements Callable<Integer> {
     context
         .out()
         .printf(
+            Locale.ROOT,
             "checkpoint of tick %d: mean return %.2f, mean episode length %.1f, %d episodes%n",
-            report.tick(), report.returnMean(), report.lengthMean(), report.episodes().size());
+            report.tick(),
+            report.returnMean(),
+            report.lengthMean(),
+            report.episodes().size());
   }
 }

@@ -5,6 +5,7 @@ import dev.millrace.core.Json;
 import dev.millrace.preflight.PreflightReport;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -65,11 +66,16 @@ final class PreflightCommand implements Callable<Integer> {
   private void print(Resolved resolved, PreflightReport report) {
     context
         .out()
-        .printf("profile %s (%s)%n", resolved.config().profile(), resolved.profileReason());
+        .printf(
+            Locale.ROOT,
+            "profile %s (%s)%n",
+            resolved.config().profile(),
+            resolved.profileReason());
     JsonNode device = report.facts().path("device");
     context
         .out()
         .printf(
+            Locale.ROOT,
             "device %s: %s (%s)%n",
             device.path("requested").asString("?"),
             device.path("effective").asString("?"),

@@ -9,6 +9,7 @@ import dev.millrace.run.Outcome;
 import dev.millrace.run.RunDirectory;
 import java.io.PrintStream;
 import java.util.List;
+import java.util.Locale;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
@@ -19,15 +20,17 @@ final class Reports {
   /** What a run is about to use, before it starts. */
   static void start(PrintStream out, Resolved resolved, PreflightReport report) {
     var config = resolved.config();
-    out.printf("%s with %s, seed %d%n", config.task(), config.algo(), config.seed());
-    out.printf("profile %s (%s)%n", config.profile(), resolved.profileReason());
+    out.printf(Locale.ROOT, "%s with %s, seed %d%n", config.task(), config.algo(), config.seed());
+    out.printf(Locale.ROOT, "profile %s (%s)%n", config.profile(), resolved.profileReason());
     JsonNode device = report.facts().path("device");
     out.printf(
+        Locale.ROOT,
         "device %s (%s)%n",
-        device.path("effective").asString("?"), device.path("reason").asString("requested"));
+        device.path("effective").asString("?"),
+        device.path("reason").asString("requested"));
     for (Finding finding : report.findings()) {
       if (finding.verdict() == Finding.Verdict.EAGER_ONLY) {
-        out.printf("%s %s: %s%n", finding.id(), finding.subject(), finding.reason());
+        out.printf(Locale.ROOT, "%s %s: %s%n", finding.id(), finding.subject(), finding.reason());
       }
     }
   }
@@ -114,8 +117,10 @@ final class Reports {
       context
           .out()
           .printf(
+              Locale.ROOT,
               "stopped at tick %d; continue with: millrace resume %s%n",
-              outcome.tick(), directory.path());
+              outcome.tick(),
+              directory.path());
     }
     Table table = new Table("result", "value");
     summary.properties().forEach(each -> table.row(each.getKey(), cell(each.getValue())));
@@ -135,10 +140,10 @@ final class Reports {
     if (value == null || value.isNull() || value.isMissingNode()) {
       return null;
     }
-    if (value.isIntegralNumber()) {
+    if (value.isIntegralNumber() && value.canConvertToLong()) {
       return value.asLong();
     }
-    if (value.isNumber()) {
+    if (value.isFloatingPointNumber() && Double.isFinite(value.asDouble(Double.NaN))) {
       return value.asDouble();
     }
     return value.isString() ? value.asString() : Json.write(value);

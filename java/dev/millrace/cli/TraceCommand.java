@@ -5,6 +5,7 @@ import dev.millrace.trace.TraceSummary;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -99,16 +100,22 @@ final class TraceCommand {
       out.println();
       if (!Double.isNaN(summary.deviceBusyShare())) {
         out.printf(
-            "device busy: %.1f %% of %.1f s%n", 100 * summary.deviceBusyShare(), summary.seconds());
+            Locale.ROOT,
+            "device busy: %.1f %% of %.1f s%n",
+            100 * summary.deviceBusyShare(),
+            summary.seconds());
       }
       if (summary.exposed().isEmpty()) {
         out.println("no update windows: what is inside them, or exposed, is unknown");
       } else {
         exposed(summary).print(out);
-        out.printf("(median of %,d ticks)%n", summary.ticks());
+        out.printf(Locale.ROOT, "(median of %,d ticks)%n", summary.ticks());
       }
       if (summary.dropped() > 0) {
-        out.printf("incomplete: %,d records were dropped when it was written%n", summary.dropped());
+        out.printf(
+            Locale.ROOT,
+            "incomplete: %,d records were dropped when it was written%n",
+            summary.dropped());
       }
       if (summary.broken() != null) {
         out.println("incomplete: the file breaks off (" + summary.broken() + ")");

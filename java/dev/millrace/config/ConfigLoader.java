@@ -90,9 +90,7 @@ public final class ConfigLoader {
     // A mistake in the profile that is not used would wait for another machine.
     Profile other = effective == Profile.FULL ? Profile.LAPTOP : Profile.FULL;
     RecordBinder.bind(merged(layers, other), RunConfig.class);
-    Map<String, String> places = new LinkedHashMap<>();
-    merged.entries().forEach((key, node) -> addPlaces(key, node, places));
-    return new Resolved(config, requested, reason, Collections.unmodifiableMap(places));
+    return new Resolved(config, requested, reason, places(merged));
   }
 
   private record Layers(String nameOrFile, Mapping base, Mapping given, Mapping over) {}
@@ -111,6 +109,12 @@ public final class ConfigLoader {
     return new Mapping(merged.position(), entries);
   }
 
+  private static Map<String, String> places(Mapping root) {
+    Map<String, String> places = new LinkedHashMap<>();
+    root.entries().forEach((key, node) -> addPlaces(key, node, places));
+    return Collections.unmodifiableMap(places);
+  }
+
   private static void addPlaces(String path, YamlNode node, Map<String, String> places) {
     places.put(path, node.position().toString());
     if (node instanceof Mapping mapping) {
@@ -118,8 +122,13 @@ public final class ConfigLoader {
     }
   }
 
-  /** Reads the complete configuration that a run left behind; only a few keys may change then. */
+  /** {@link #resolveAgain} without the places. */
   public static RunConfig reload(Path file, List<String> overrides) {
+    return resolveAgain(file, overrides).config();
+  }
+
+  /** Reads the complete configuration that a run left behind; only a few keys may change then. */
+  public static Resolved resolveAgain(Path file, List<String> overrides) {
     Mapping over = overrides(overrides);
     for (String key : over.entries().keySet()) {
       if (!List.of("run", "log", "checkpoint").contains(key)) {
@@ -127,7 +136,9 @@ public final class ConfigLoader {
             "-s " + key + "…: a resumed run can change run, log and checkpoint only");
       }
     }
-    return RecordBinder.bind(YamlReader.read(file).overlay(over), RunConfig.class);
+    Mapping merged = YamlReader.read(file).overlay(over);
+    RunConfig config = RecordBinder.bind(merged, RunConfig.class);
+    return new Resolved(config, config.profile(), "as in " + file.getFileName(), places(merged));
   }
 
   /** A configuration as nested maps with its own key names, as the native core reads it. */

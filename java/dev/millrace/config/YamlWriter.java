@@ -1,5 +1,6 @@
 package dev.millrace.config;
 
+import java.util.Locale;
 import java.util.Map;
 
 /** Writes a resolved configuration as YAML that {@link YamlReader} reads back the same. */
@@ -42,7 +43,7 @@ public final class YamlWriter {
       if (c == '"' || c == '\\') {
         quoted.append('\\').append(c);
       } else if (c < ' ' || c == 0x7f) {
-        quoted.append(String.format("\\x%02x", (int) c));
+        quoted.append(String.format(Locale.ROOT, "\\x%02x", (int) c));
       } else {
         quoted.append(c);
       }

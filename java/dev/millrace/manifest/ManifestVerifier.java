@@ -22,7 +22,12 @@ public final class ManifestVerifier {
 
   /** Reads the manifest of a run directory, or a manifest file itself. */
   public static JsonNode read(Path runOrFile) throws IOException {
-    return Json.read(file(runOrFile));
+    Path file = file(runOrFile);
+    JsonNode root = Json.read(file);
+    if (!root.isObject()) {
+      throw new IOException(file + ": expected a JSON object");
+    }
+    return root;
   }
 
   private static Path file(Path runOrFile) {

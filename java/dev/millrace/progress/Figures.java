@@ -35,8 +35,8 @@ final class Figures {
     }
     long whole = Math.round(seconds);
     return whole >= 3600
-        ? String.format("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60)
-        : String.format("%d:%02d", whole / 60, whole % 60);
+        ? String.format(Locale.ROOT, "%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60)
+        : String.format(Locale.ROOT, "%d:%02d", whole / 60, whole % 60);
   }
 
   /** {@code physics 12.3 ms, learner 30.1 ms}, largest first; the small ones are left out. */

@@ -2,6 +2,7 @@ package dev.millrace.progress;
 
 import java.io.PrintStream;
 import java.util.List;
+import java.util.Locale;
 
 /** One block on a terminal, redrawn in place. */
 final class LiveProgress implements Progress {
@@ -42,7 +43,7 @@ final class LiveProgress implements Progress {
 
   private void erase() {
     if (drawnLines > 0) {
-      out.printf("\033[%dA\033[J", drawnLines); // up so many lines, clear all below
+      out.printf(Locale.ROOT, "\033[%dA\033[J", drawnLines); // up so many lines, clear all below
       drawnLines = 0;
     }
   }

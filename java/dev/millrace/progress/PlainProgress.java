@@ -1,6 +1,7 @@
 package dev.millrace.progress;
 
 import java.io.PrintStream;
+import java.util.Locale;
 
 /** Lines for logs and pipes: one at the start, then one every few seconds of training. */
 final class PlainProgress implements Progress {
@@ -40,6 +41,7 @@ final class PlainProgress implements Progress {
     Status status = pending;
     pending = null;
     out.printf(
+        Locale.ROOT,
         "tick %s  %s  eta %s  %s env steps/s  %s updates/s  return %s  length %s  replay %s  [%s]%n",
         Figures.count(status.tick())
             + (status.maxTicks() > 0 ? "/" + Figures.count(status.maxTicks()) : ""),

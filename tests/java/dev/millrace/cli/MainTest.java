@@ -226,6 +226,36 @@ class MainTest {
   }
 
   @Test
+  void playNamesThePlaceOfAKeyThatTheCoreRefuses() throws IOException {
+    train("a");
+    List<String> lines = Files.readAllLines(folder.resolve("a/config.yaml"));
+    int line = lines.indexOf(lines.stream().filter(each -> each.contains(" tau:")).findAny().get());
+    core.engines =
+        () -> {
+          throw new IllegalArgumentException("learner.tau: 7 is too much");
+        };
+    String place = path("a/config.yaml") + ":" + (line + 1) + ":8: ";
+    assertOneLine(2, place + "learner.tau: 7 is too much", "play", path("a"));
+  }
+
+  @Test
+  void whatIsNoManifestIsNamed() throws IOException {
+    Path file = folder.resolve("m.json");
+    for (String command : List.of("show", "verify")) {
+      Files.writeString(file, "");
+      assertOneLine(
+          2, file + ": not valid JSON: it is empty", "manifest", command, file.toString());
+      for (String text : List.of("[]", "3", "null")) {
+        Files.writeString(file, text);
+        assertOneLine(2, file + ": expected a JSON object", "manifest", command, file.toString());
+      }
+    }
+    Files.writeString(file, "{\"a\": 12345678901234567890123, \"b\": 1e400}");
+    assertEquals(0, run("manifest", "show", file.toString()), () -> err);
+    assertTrue(out.contains("12345678901234567890123"), out);
+  }
+
+  @Test
   void damageIsSkippedAndSaid() throws IOException {
     train("a", "-s", "checkpoint.interval_ticks=10");
     Path state = folder.resolve("a/checkpoints/tick-000000000020/state.safetensors");

@@ -220,6 +220,10 @@ class ConfigLoaderTest {
     Files.writeString(file, YamlWriter.write(load("cartpole_swingup").config()));
     RunConfig config = ConfigLoader.reload(file, List.of("run.max_ticks=7"));
     assertEquals(7, config.run().maxTicks());
+    Resolved again = ConfigLoader.resolveAgain(file, List.of("run.max_ticks=7"));
+    assertEquals(file + ":1:7: task: x", again.placed("task: x"));
+    assertEquals("-s run.max_ticks=7: run.max_ticks: x", again.placed("run.max_ticks: x"));
+    assertEquals("as in config.yaml", again.profileReason());
     assertThrows(
         ConfigException.class, () -> ConfigLoader.reload(file, List.of("learner.batch=8")));
     Files.writeString(file, "task: x\n");

@@ -3,7 +3,6 @@ package dev.millrace.cli;
 import dev.millrace.config.ConfigException;
 import dev.millrace.config.ConfigLoader;
 import dev.millrace.config.ConfigLoader.Gpu;
-import dev.millrace.config.RunConfig;
 import dev.millrace.config.TermCheck;
 import dev.millrace.core.Core;
 import dev.millrace.preflight.Preflight;
@@ -26,11 +25,15 @@ record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
 
   /** A resolved configuration whose reward terms exist. */
   ConfigLoader.Resolved load(String nameOrFile, List<String> overrides) {
-    ConfigLoader.Resolved resolved = ConfigLoader.load(nameOrFile, overrides, this::gpu);
+    return checkTerms(ConfigLoader.load(nameOrFile, overrides, this::gpu));
+  }
+
+  /** The configuration itself if its reward terms exist. */
+  ConfigLoader.Resolved checkTerms(ConfigLoader.Resolved resolved) {
     return placed(
         resolved,
         () -> {
-          checkTerms(resolved.config());
+          TermCheck.check(resolved.config(), rewardTerms(core().describe()));
           return resolved;
         });
   }
@@ -47,10 +50,6 @@ record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
     } catch (ConfigException | IllegalArgumentException e) {
       throw new ConfigException(resolved.placed(e.getMessage()));
     }
-  }
-
-  void checkTerms(RunConfig config) {
-    TermCheck.check(config, rewardTerms(core().describe()));
   }
 
   private Gpu gpu() {

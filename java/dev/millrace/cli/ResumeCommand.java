@@ -5,7 +5,6 @@ import dev.millrace.checkpoint.CheckpointStore;
 import dev.millrace.config.ConfigLoader;
 import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.config.RunConfig;
-import dev.millrace.preflight.Preflight;
 import dev.millrace.preflight.PreflightReport;
 import dev.millrace.preflight.RefusedException;
 import dev.millrace.progress.Progress;
@@ -88,10 +87,8 @@ final class ResumeCommand implements Callable<Integer> {
   }
 
   private int resume(RunDirectory directory, Checkpoint checkpoint, PrintStream text) {
-    RunConfig config = config(directory, checkpoint);
-    context.checkTerms(config);
-    Resolved resolved = new Resolved(config, config.profile(), "as in config.yaml");
-    PreflightReport report = Preflight.run(context.core(), config, Optional.empty());
+    Resolved resolved = context.checkTerms(resolve(directory, checkpoint));
+    PreflightReport report = context.preflight(resolved, Optional.empty());
     Reports.start(text, resolved, report);
     if (!report.refused().isEmpty()) {
       throw new RefusedException(report);
@@ -108,7 +105,7 @@ final class ResumeCommand implements Callable<Integer> {
     return ExitCodes.OK;
   }
 
-  private RunConfig config(RunDirectory directory, Checkpoint checkpoint) {
+  private Resolved resolve(RunDirectory directory, Checkpoint checkpoint) {
     List<String> all = new ArrayList<>(overrides);
     long tick = checkpoint.info().tick();
     if (ticks != null) {
@@ -122,8 +119,8 @@ final class ResumeCommand implements Callable<Integer> {
       all.add("run.max_ticks=" + (tick + ticks));
       all.add("run.max_seconds=0");
     }
-    RunConfig config = ConfigLoader.reload(directory.config(), all);
-    RunConfig.Run limits = config.run();
+    Resolved resolved = ConfigLoader.resolveAgain(directory.config(), all);
+    RunConfig.Run limits = resolved.config().run();
     boolean ticksDone = limits.maxTicks() > 0 && tick >= limits.maxTicks();
     double seconds = checkpoint.info().trainingSeconds();
     boolean secondsDone = limits.maxSeconds() > 0 && seconds >= limits.maxSeconds();
@@ -134,7 +131,7 @@ final class ResumeCommand implements Callable<Integer> {
               + tick
               + "; go on with --ticks N");
     }
-    return config;
+    return resolved;
   }
 
   private static void restored(

@@ -239,6 +239,16 @@ class MainTest {
   }
 
   @Test
+  void resumeNamesThePlaceOfARewardThatIsNone() throws IOException {
+    train("a");
+    Path config = folder.resolve("a/config.yaml");
+    Files.writeString(config, Files.readString(config).replace("  upright:", "  uprigt:"));
+    String part = ": rewards.uprigt: no such reward term; did you mean \"upright\"?";
+    assertOneLine(2, part, "resume", path("a"), "--ticks", "5");
+    assertTrue(err.startsWith("millrace: " + config + ":"), err);
+  }
+
+  @Test
   void whatIsNoManifestIsNamed() throws IOException {
     Path file = folder.resolve("m.json");
     for (String command : List.of("show", "verify")) {

@@ -62,7 +62,8 @@ class Stress {
     if (is_sync_) {
       EXPECT_EQ(batches_, ticks_);
     } else {
-      EXPECT_GE(batches_, 10u);
+      // Of one thread's turns between the writer's; how many those are, the machine decides.
+      EXPECT_GE(batches_, is_driven_by_sampler() ? 1u : 10u);
     }
   }
 

@@ -83,17 +83,8 @@ public final class CheckpointStore {
       }
       ops.rename(work, target);
     } catch (IOException e) {
-      makeRoom(work, e);
+      ops.makeRoom(work, e);
       throw e;
-    }
-  }
-
-  /** What was not finished would keep a full disk full. */
-  private void makeRoom(Path work, IOException failure) {
-    try {
-      ops.delete(work);
-    } catch (IOException e) {
-      failure.addSuppressed(e);
     }
   }
 

@@ -22,17 +22,8 @@ public final class AtomicFile {
       ops.rename(temporary, target);
       ops.syncFolder(folder);
     } catch (IOException e) {
-      makeRoom(ops, temporary, e);
+      ops.makeRoom(temporary, e);
       throw FileErrors.cannot("write", target, e);
-    }
-  }
-
-  /** What was not finished would keep a full disk full. */
-  private static void makeRoom(FileOps ops, Path temporary, IOException failure) {
-    try {
-      ops.delete(temporary);
-    } catch (IOException e) {
-      failure.addSuppressed(e);
     }
   }
 }

@@ -52,6 +52,15 @@ public interface FileOps {
     Files.move(from, to, StandardCopyOption.ATOMIC_MOVE);
   }
 
+  /** Deletes what a write that failed has left: it would keep a full disk full. */
+  default void makeRoom(Path unfinished, IOException failure) {
+    try {
+      delete(unfinished);
+    } catch (IOException e) {
+      failure.addSuppressed(e);
+    }
+  }
+
   /** Deletes a file, or a folder with all that it holds; what is not there is fine. */
   default void delete(Path path) throws IOException {
     if (!Files.exists(path)) {

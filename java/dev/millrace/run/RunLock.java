@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
@@ -16,11 +15,9 @@ import java.nio.file.StandardOpenOption;
 public final class RunLock implements AutoCloseable {
   private static final String NAME = ".lock";
 
-  private final Path file;
   private final FileChannel channel;
 
-  private RunLock(Path file, FileChannel channel) {
-    this.file = file;
+  private RunLock(FileChannel channel) {
     this.channel = channel;
   }
 
@@ -31,7 +28,7 @@ public final class RunLock implements AutoCloseable {
       FileChannel channel =
           FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
       if (!isTaken(channel)) {
-        return new RunLock(file, channel);
+        return new RunLock(channel);
       }
       channel.close();
     } catch (IOException e) {
@@ -49,14 +46,13 @@ public final class RunLock implements AutoCloseable {
     }
   }
 
-  /** The file goes first: who opens it afterwards finds no file that is about to go. */
+  /** The file stays: who has opened one that is deleted would lock another than who comes later. */
   @Override
   public void close() {
     try {
-      Files.deleteIfExists(file);
       channel.close();
     } catch (IOException e) {
-      // The lock ends with the process at the latest, and the file means nothing without it.
+      // The lock ends with the process at the latest.
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -275,22 +276,16 @@ void write_npz(const std::string& path, const NpyArrays& arrays) {
   append(file, directory_at, 4);
   append(file, 0, 2);
 
+  // To a file beside it, then renamed into its place.
   const std::string temporary = path + ".part";
-  {
-    std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    stream.write(reinterpret_cast<const char*>(file.data()),
-                 static_cast<std::streamsize>(file.size()));
-    stream.close();
-    if (!stream) {
-      std::remove(temporary.c_str());
-      throw Failure(Code::kResource, "'" + path + "' cannot be written");
-    }
-  }
-  std::error_code error;
-  fs::rename(temporary, path, error);
-  if (error) {
+  std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
+  stream.write(reinterpret_cast<const char*>(file.data()),
+               static_cast<std::streamsize>(file.size()));
+  stream.close();
+  if (!stream || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const std::string reason = std::strerror(errno);
     std::remove(temporary.c_str());
-    throw Failure(Code::kResource, "'" + path + "' cannot be written: " + error.message());
+    throw Failure(Code::kInvalid, "'" + path + "' cannot be written: " + reason);
   }
 }
 

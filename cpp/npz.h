@@ -21,7 +21,8 @@ using NpyArrays = std::map<std::string, NpyArray>;
 // and what is wrong.
 NpyArrays read_npz(const std::string& path, const std::vector<std::string>& names);
 
-// Replaces the file; nothing is left behind on failure.
+// Replaces the file; nothing is left behind on failure. Throws Failure(kInvalid) naming the file
+// and the system's reason.
 void write_npz(const std::string& path, const NpyArrays& arrays);
 
 }  // namespace millrace

@@ -106,8 +106,26 @@ TEST(Npz, WritesWhatItReads) {
     EXPECT_EQ(read.at(name).shape, array.shape) << name;
     EXPECT_EQ(read.at(name).values, array.values) << name;
   }
-  EXPECT_THROW(write_npz("/nowhere/a.npz", arrays), Failure);
   EXPECT_FALSE(std::filesystem::exists(file.path + ".part"));
+}
+
+TEST(Npz, SaysWhyItCannotWrite) {
+  const auto error_of = [](const std::string& path) -> std::string {
+    try {
+      write_npz(path, {{"fps", {{}, {50}}}});
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), Code::kInvalid);
+      return failure.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error_of("/nowhere/a.npz"),
+            "'/nowhere/a.npz' cannot be written: No such file or directory");
+  const TemporaryFolder folder;
+  const std::string taken = folder / "taken.npz";
+  std::filesystem::create_directory(taken);
+  EXPECT_EQ(error_of(taken), "'" + taken + "' cannot be written: Is a directory");
+  EXPECT_FALSE(std::filesystem::exists(taken + ".part"));
 }
 
 // Truncated or with one byte changed, a file is read right or refused, never anything else.

@@ -263,9 +263,15 @@ MotionClip finished(MotionClip clip, const MotionRobot& robot, double frames_per
 
 std::vector<std::string> motion_files(const std::string& path) {
   namespace fs = std::filesystem;
-  if (!fs::is_directory(path)) return {path};
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  const fs::directory_iterator entries(path, error);
+  if (error) {
+    throw Failure(Code::kInvalid,
+                  "motion folder '" + path + "' cannot be read: " + error.message());
+  }
   std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+  for (const fs::directory_entry& entry : entries) {
     const std::string extension = entry.path().extension().string();
     if (extension == ".npz" || extension == ".csv") files.push_back(entry.path().string());
   }

@@ -316,6 +316,18 @@ MotionResetSpec flatten_motion_reset(const TermUse& use, const SimModel& model) 
   return spec;
 }
 
+MotionClip configured_motion(const std::string& file, MotionRobot& robot,
+                             double frames_per_second) {
+  try {
+    return load_motion(file, robot, frames_per_second);
+  } catch (const Failure& failure) {
+    if (file.empty() || failure.code() != Code::kInvalid) throw;
+    throw Failure(Code::kInvalid, std::string("env.motion_file: ") + failure.what() +
+                                      "; allowed: a .npz, a .csv, a folder of them, or null for "
+                                      "the built-in motion");
+  }
+}
+
 void flatten_commands(Task& task, const json& config, const SimModel& model) {
   const TaskDefinition& definition = task.definition;
   const std::vector<std::string> names = names_of(definition.commands);
@@ -329,7 +341,7 @@ void flatten_commands(Task& task, const json& config, const SimModel& model) {
     }
     MotionRobot robot(sim_spec_of(config, config.at("resources_dir").get<std::string>()));
     task.motion = std::make_shared<const MotionClip>(
-        load_motion(file, robot, 1 / definition.sim.tick_seconds));
+        configured_motion(file, robot, 1 / definition.sim.tick_seconds));
     task.frame_sampler = flatten_frame_sampler(definition, start);
     task.motion_reset = flatten_motion_reset(use, model);
   }

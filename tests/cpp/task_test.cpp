@@ -98,8 +98,10 @@ TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
             "env.motion_start: unknown mode \"adaptiv\"; did you mean \"adaptive\"? Allowed: "
             "start, clip_start, uniform, adaptive, mixed");
   EXPECT_EQ(with("motion_file", 3), "env.motion_file: expected a text, got 3");
-  EXPECT_EQ(with("motion_file", "/nowhere/dance.npz"),
-            "motion file '/nowhere/dance.npz': is not there or is no regular file");
+  EXPECT_EQ(
+      with("motion_file", "/nowhere/dance.npz"),
+      "env.motion_file: motion file '/nowhere/dance.npz': is not there or is no regular file; "
+      "allowed: a .npz, a .csv, a folder of them, or null for the built-in motion");
 }
 
 TEST(Task, ExpressionsAreRewardsWithNamesOfTheirOwn) {

@@ -153,6 +153,11 @@ class EndToEndTest {
     Files.writeString(folder.resolve("clip.npz"), "no archive");
     assertEquals(2, run("preflight", "g1_motion_tracking_sac", "-s", motion));
     assertTrue(err.contains("it is no npz archive"), err);
+    Files.delete(folder.resolve("clip.npz"));
+    assertEquals(2, run("preflight", "g1_motion_tracking_sac", "-s", motion));
+    String place = "millrace: -s " + motion + ": env.motion_file: motion file '" + path("clip.npz");
+    assertTrue(err.startsWith(place + "': is not there or is no regular file; allowed: "), err);
+    assertEquals(1, err.lines().count(), err);
   }
 
   @Test

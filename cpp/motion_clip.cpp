@@ -259,6 +259,26 @@ MotionClip finished(MotionClip clip, const MotionRobot& robot, double frames_per
   return clip;
 }
 
+// From positions that are floats can come rates that are none.
+void check_finite(const MotionFile& file, const MotionClip& clip) {
+  const auto check = [&](const char* name, const std::vector<float>& values) {
+    const size_t per_frame = values.size() / static_cast<size_t>(clip.frames);
+    const auto found = std::find_if_not(values.begin(), values.end(),
+                                        [](float value) { return std::isfinite(value); });
+    if (found == values.end()) return;
+    const size_t frame = static_cast<size_t>(found - values.begin()) / per_frame;
+    refuse(file, std::string(name) + " is not finite as float32 " +
+                     std::to_string(static_cast<double>(frame) / clip.frames_per_second) +
+                     " s after the start");
+  };
+  check("joint_pos", clip.joint_position);
+  check("joint_vel", clip.joint_velocity);
+  check("body_pos_w", clip.body_position);
+  check("body_quat_w", clip.body_quaternion);
+  check("body_lin_vel_w", clip.body_linear_velocity);
+  check("body_ang_vel_w", clip.body_angular_velocity);
+}
+
 // ---- several recordings ----
 
 std::vector<std::string> motion_files(const std::string& path) {
@@ -353,6 +373,7 @@ MotionClip fit_motion(const MotionFile& file, MotionRobot& robot, double frames_
       finished(resampled.has_velocities ? clip_from_bodies(resampled, robot)
                                         : clip_from_poses(track_of(std::move(resampled)), robot),
                robot, frames_per_second);
+  check_finite(file, clip);
   clip.source = file.path;
   return clip;
 }

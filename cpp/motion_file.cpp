@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "npz.h"
 #include "status.h"
@@ -27,6 +28,9 @@ std::string shown(const std::vector<int64_t>& shape) {
   return "(" + text + ")";
 }
 
+// A clip holds floats.
+bool is_finite_float(double value) { return std::abs(value) <= std::numeric_limits<float>::max(); }
+
 // Takes one array out of the archive after checking its shape and that its numbers are finite.
 std::vector<double> take(const std::string& path, NpyArrays& arrays, const std::string& name,
                          const std::vector<int64_t>& shape) {
@@ -39,8 +43,9 @@ std::vector<double> take(const std::string& path, NpyArrays& arrays, const std::
   }
   const size_t per_frame = array.values.size() / static_cast<size_t>(shape[0]);
   for (size_t i = 0; i < array.values.size(); ++i) {
-    if (std::isfinite(array.values[i])) continue;
-    refuse(path, "array " + name + " is not finite in frame " + std::to_string(i / per_frame));
+    if (is_finite_float(array.values[i])) continue;
+    refuse(path,
+           "array " + name + " is not finite as float32 in frame " + std::to_string(i / per_frame));
   }
   return std::move(array.values);
 }
@@ -155,7 +160,9 @@ MotionFile read_csv_motion(const std::string& path) {
                                                : std::string("7 of the root and one a joint")));
     }
     for (const double value : row) {
-      if (!std::isfinite(value)) refuse(path, where + " holds a number that is not finite");
+      if (!is_finite_float(value)) {
+        refuse(path, where + " holds a number that is not finite as float32");
+      }
     }
     if (motion.frames == kFramesMax) check_frames(path, kFramesMax + 1);
     add_csv_frame(motion, row);

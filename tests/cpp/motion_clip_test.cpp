@@ -108,6 +108,17 @@ TEST(MotionClip, AQuaternionMayChangeItsSign) {
   EXPECT_NEAR(clip.body_angular_velocity[2], 0.6 * yaw * 50, 1e-3);
 }
 
+TEST(MotionClip, ASpeedThatNoFloatHoldsIsRefused) {
+  MotionRobot robot = tracking_robot();
+  const MotionPath file(".csv");
+  std::string joints;
+  for (int j = 0; j < 29; ++j) joints += ",0";
+  const std::string still = "0,0,0.8,0,0,0,1" + joints + "\n";
+  file.write(still + still + still + "3e38,0,0.8,0,0,0,1" + joints + "\n");
+  EXPECT_EQ(problem_of([&] { load_motion(file.path, robot, 50); }),
+            "body_lin_vel_w is not finite as float32 0.060000 s after the start");
+}
+
 TEST(MotionClip, WrittenAndReadItIsTheSame) {
   MotionRobot robot = tracking_robot();
   const MotionClip clip = load_motion("", robot, 50);

@@ -67,7 +67,7 @@ TEST(MotionFile, SaysWhatIsWrongWithAnNpz) {
   EXPECT_EQ(npz_problem(arrays), "array body_pos_w has shape (3, 3), expected (frames, bodies, 3)");
   arrays = small_motion();
   arrays["body_lin_vel_w"].values[7] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(npz_problem(arrays), "array body_lin_vel_w is not finite in frame 2");
+  EXPECT_EQ(npz_problem(arrays), "array body_lin_vel_w is not finite as float32 in frame 2");
   arrays = small_motion();
   arrays["body_quat_w"].values[4] = 3;
   EXPECT_EQ(npz_problem(arrays), "a quaternion in frame 1 has length 3.122499 instead of 1");
@@ -109,9 +109,12 @@ TEST(MotionFile, SaysWhatIsWrongWithACsv) {
             "line 2 is not a list of numbers with commas between them");
   EXPECT_EQ(csv_problem(good + "0,0,1,0,0,0,1,0.5;\n"),
             "line 2 is not a list of numbers with commas between them");
-  EXPECT_EQ(csv_problem(good + "0,0,1,0,0,0,1,nan\n"), "line 2 holds a number that is not finite");
+  EXPECT_EQ(csv_problem(good + "0,0,1,0,0,0,1,nan\n"),
+            "line 2 holds a number that is not finite as float32");
+  EXPECT_EQ(csv_problem(good + "0,0,1e300,0,0,0,1,0.5\n"),
+            "line 2 holds a number that is not finite as float32");
   EXPECT_EQ(csv_problem(good + "0,0,1,0,0,0,1,1e999\n"),
-            "line 2 holds a number that is not finite");
+            "line 2 holds a number that is not finite as float32");
   EXPECT_EQ(csv_problem(good + "0,0,1,0,0,0,0,0.5\n"),
             "a quaternion in frame 1 has length 0.000000 instead of 1");
   EXPECT_EQ(csv_problem(good), "1 frames; at least 2 and at most 1000000 are needed");

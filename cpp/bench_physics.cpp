@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "budget.h"
 #include "philox.h"
 #include "physics_mujoco.h"
 #include "quantile.h"
@@ -57,6 +58,21 @@ Settings read_settings(const nlohmann::json& request) {
   }
   settings.seed = request.value("seed", uint64_t{1});
   return settings;
+}
+
+// The yardstick's simulation data and all actions, before any of them is allocated.
+void check_memory(const Settings& settings, uint64_t actions) {
+  const auto envs = static_cast<uint64_t>(settings.envs);
+  const auto ticks = static_cast<uint64_t>(settings.ticks);
+  const DataPtr data = make_data(*load_model(settings.spec.model_path));
+  const auto data_bytes = static_cast<uint64_t>(data->nbuffer);
+  const uint64_t tick_bytes = envs * actions * sizeof(float);
+  require_fits(
+      {{{"simulation data", envs * data_bytes,
+         grouped(envs) + " robots x " + grouped(data_bytes) + " B"},
+        {"actions", ticks * tick_bytes, grouped(ticks) + " ticks x " + grouped(tick_bytes) + " B"}},
+       available_host_memory().bytes},
+      "host");
 }
 
 // Perturbed stands and small random actions, the same for both sides.
@@ -239,6 +255,7 @@ nlohmann::json bench_physics(const nlohmann::json& request) {
   const Settings settings = read_settings(request);
   WorkerPool pool(settings.threads);
   PhysicsMujoco physics(settings.spec, settings.envs, pool);
+  check_memory(settings, static_cast<uint64_t>(physics.model().num_actions));
   const Scenario scenario(physics.model(), settings);
   BareLoop bare(settings, scenario);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench_bandwidth.h"
+#include "budget.h"
 #include "gather.h"
 #include "quantile.h"
 #include "replay.h"
@@ -77,6 +78,28 @@ Settings read_settings(const nlohmann::json& request) {
     throw Failure(Code::kInvalid, "capacity_rows must be at least (depth + 1) x envs");
   }
   return settings;
+}
+
+// Ring, slots, batches and the rows that are written, before any of them is allocated.
+void check_memory(const Settings& settings, Backend& backend) {
+  const bool is_host = settings.backend == "cpu";
+  const auto line = [](const char* name, uint64_t rows, uint64_t row_bytes) {
+    return BudgetLine{name, rows * row_bytes,
+                      grouped(rows) + " rows x " + grouped(row_bytes) + " B"};
+  };
+  const uint64_t row_bytes = settings.layout.row_bytes();
+  const uint64_t stride_bytes = settings.layout.row_stride_bytes();
+  const bool is_ring_on_host = is_host || settings.pipeline != Pipeline::kDeviceResident;
+  Budget host{{line("rows to write", kPatterns * settings.envs, row_bytes),
+               line("ingress slots", settings.depth * settings.envs, row_bytes)},
+              available_host_memory().bytes};
+  Budget device{{}, is_host ? 0 : backend.memory_free_bytes()};
+  (is_ring_on_host ? host : device)
+      .lines.push_back(line("ring", settings.capacity_rows, stride_bytes));
+  (is_host ? host : device)
+      .lines.push_back(line("batches", 2 * settings.sample_rows, stride_bytes));
+  require_fits(host, "host");
+  if (!is_host) require_fits(device, "device");
 }
 
 // What the collector would have written: row r of a run is row r mod (kPatterns * envs) of these.
@@ -283,6 +306,7 @@ nlohmann::json describe(const Settings& settings) {
 nlohmann::json bench_replay(const nlohmann::json& request) {
   const Settings settings = read_settings(request);
   Backend backend(backend_api(settings.backend));
+  check_memory(settings, backend);
   const Rows rows(settings);
   nlohmann::json report = describe(settings);
   nlohmann::json rounds = nlohmann::json::array();

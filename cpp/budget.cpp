@@ -172,6 +172,10 @@ uint64_t Budget::total_bytes() const {
   return total;
 }
 
+void require_fits(const Budget& budget, const char* memory) {
+  if (!budget.fits()) throw Failure(Code::kResource, budget_reason(budget, memory));
+}
+
 uint64_t Budget::limit_bytes() const { return free_bytes / 5 * 4; }
 
 nlohmann::json to_json(const Budget& budget) {

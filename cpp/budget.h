@@ -31,6 +31,9 @@ struct Budget {
 // {items: [{name, bytes, formula}], total_bytes, free_bytes, limit_bytes}
 nlohmann::json to_json(const Budget& budget);
 
+// Throws Failure(kResource) with the arithmetic unless it fits; `memory` is "host" or "device".
+void require_fits(const Budget& budget, const char* memory);
+
 struct HostMemory {
   uint64_t bytes;
   std::string source;  // "MemAvailable" or "cgroup limit"

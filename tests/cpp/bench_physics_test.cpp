@@ -36,6 +36,19 @@ TEST(BenchPhysics, RefusesNonsense) {
   EXPECT_THROW(bench_physics(too_many), Failure);
 }
 
+TEST(BenchPhysics, WhatDoesNotFitIsRefusedBeforeItIsAllocated) {
+  try {
+    bench_physics(request(1, 2000000000, 1));
+    FAIL() << "200 GB of actions";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Code::kResource);
+    const std::string text = failure.what();
+    EXPECT_NE(text.find("actions 232,000,000,000 B (2,000,000,000 ticks x 116 B)"),
+              std::string::npos)
+        << text;
+  }
+}
+
 // Takes half a minute, so it is run by name: --gtest_also_run_disabled_tests.
 TEST(BenchPhysics, DISABLED_KeepsNinetyFivePercentOfTheBareRate) {
   const nlohmann::json report = bench_physics(request(256, 20, 7));

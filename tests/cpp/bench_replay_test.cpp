@@ -52,5 +52,27 @@ TEST(BenchReplay, RefusesNonsense) {
   refuses("capacity_rows", 95);
 }
 
+TEST(BenchReplay, WhatDoesNotFitIsRefusedWithTheArithmetic) {
+  const auto error_of = [](const char* key, uint64_t rows) -> std::string {
+    nlohmann::json large = request("serial");
+    large[key] = rows;
+    try {
+      bench_replay(large);
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), Code::kResource);
+      return failure.what();
+    }
+    return "no error";
+  };
+  const auto contains = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string ring = error_of("capacity_rows", 0xFFFFFFFFu);
+  EXPECT_TRUE(contains(ring, "ring 7,352,984,009,040 B (4,294,967,295 rows x 1,712 B)")) << ring;
+  EXPECT_TRUE(contains(ring, " B of available host memory")) << ring;
+  const std::string batches = error_of("sample_rows", 0xFFFFFFFFu);
+  EXPECT_TRUE(contains(batches, "batches ")) << batches;
+}
+
 }  // namespace
 }  // namespace millrace

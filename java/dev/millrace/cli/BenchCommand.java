@@ -4,6 +4,7 @@ import dev.millrace.config.ConfigException;
 import dev.millrace.config.ConfigLoader;
 import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.core.Json;
+import dev.millrace.core.NativeException;
 import dev.millrace.io.AtomicFile;
 import dev.millrace.io.FileOps;
 import dev.millrace.manifest.BuildInfo;
@@ -11,18 +12,16 @@ import dev.millrace.preflight.PreflightReport;
 import dev.millrace.preflight.RefusedException;
 import dev.millrace.run.BadInputException;
 import java.io.IOException;
-import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
@@ -45,8 +44,16 @@ import tools.jackson.databind.node.ObjectNode;
 final class BenchCommand {
   /** Asks the core and hands on what it answered; a subclass is what it is asked. */
   private abstract static class Bench implements Callable<Integer> {
+    static final long MOST_ROBOTS = 1 << 20; // as env.num_envs
+    static final long MOST_ROWS = (1L << 32) - 1;
+    static final long MOST_FLOATS = 1 << 16; // of a part of a row
+    static final long MOST_SLOTS = 16;
+    static final long MOST_MIB = 1 << 20;
+
     private final Context context;
     private final String kind;
+
+    @Spec private CommandSpec command;
 
     @Option(names = "--json", description = "Print JSON.")
     private boolean json;
@@ -112,9 +119,29 @@ final class BenchCommand {
       if (json) {
         context.out().print(Json.pretty(report));
       } else {
-        print(report, context.out());
+        BenchTables.print(report, context.out());
       }
       return ExitCodes.OK;
+    }
+
+    /** A size that an option named; the core then need not fear for its arithmetic. */
+    static void between(String option, long value, long least, long most) {
+      if (value < least || value > most) {
+        throw new BadInputException(option + " " + value + ": expected " + least + " to " + most);
+      }
+    }
+
+    /** What does not fit into memory is what was asked for: no run has failed. */
+    private JsonNode measured(ObjectNode request) {
+      try {
+        return context.core().bench(request);
+      } catch (NativeException e) {
+        if (!e.code().equals("resource")) {
+          throw e;
+        }
+        String asked = String.join(" ", command.commandLine().getParseResult().originalArgs());
+        throw new BadInputException(asked + ": does not fit: " + e.getMessage());
+      }
     }
 
     /** Before anything is measured. */
@@ -128,7 +155,7 @@ final class BenchCommand {
     /** The core's report, and what the core cannot know: enough to compare it with another one. */
     private ObjectNode report(ObjectNode request) {
       ObjectNode report = Json.object().put("kind", kind);
-      report.setAll((ObjectNode) context.core().bench(request));
+      report.setAll((ObjectNode) measured(request));
       if (request.has("config")) {
         report.set("config", request.get("config"));
       }
@@ -136,52 +163,6 @@ final class BenchCommand {
       build.remove("natives");
       report.set("build", build);
       return report;
-    }
-
-    /** What was measured comes last: that is what one looks for. */
-    private static void print(ObjectNode report, PrintStream out) {
-      ObjectNode rest = report.deepCopy();
-      for (String name :
-          List.of(
-              "medians", "iqr", "modes", "config", "build", "cases", "many_shapes", "break_even")) {
-        rest.remove(name);
-      }
-      JsonTables.print(rest, out);
-      GalleryTables.print(report, out);
-      JsonNode medians = report.path("medians");
-      if (medians.isObject()) {
-        Table table = new Table("measured", "median", "IQR");
-        for (var each : medians.properties()) {
-          JsonNode iqr = report.path("iqr").path(each.getKey());
-          table.row(each.getKey(), Reports.cell(each.getValue()), Reports.cell(iqr));
-        }
-        out.println();
-        table.print(out);
-      }
-      printModes(report.path("modes"), out);
-    }
-
-    /** The medians of every mode side by side. */
-    private static void printModes(JsonNode modes, PrintStream out) {
-      List<String> header = new ArrayList<>(List.of("median"));
-      Set<String> measured = new LinkedHashSet<>();
-      for (var mode : modes.properties()) {
-        header.add(mode.getKey());
-        mode.getValue().path("medians").properties().forEach(each -> measured.add(each.getKey()));
-      }
-      if (measured.isEmpty()) {
-        return;
-      }
-      Table table = new Table(header.toArray(String[]::new));
-      for (String name : measured) {
-        List<Object> row = new ArrayList<>(List.of(name));
-        for (JsonNode mode : modes) {
-          row.add(Reports.cell(mode.path("medians").path(name)));
-        }
-        table.row(row.toArray());
-      }
-      out.println();
-      table.print(out);
     }
   }
 
@@ -231,6 +212,7 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
+      between("--envs", envs, 1, MOST_ROBOTS);
       request.put("envs", envs).put("ticks", ticks).put("rounds", rounds);
       if (threads != null) {
         request.put("threads", threads);
@@ -352,6 +334,13 @@ final class BenchCommand {
       if (dims.length != 3) {
         throw new IllegalArgumentException("--dims takes three numbers: OBS,ACT,CRITIC");
       }
+      for (int each : dims) {
+        between("--dims", each, 1, MOST_FLOATS);
+      }
+      between("--envs", envs, 1, MOST_ROBOTS);
+      between("--capacity", capacity, 1, MOST_ROWS);
+      between("--samples", samples, 1, MOST_ROWS);
+      between("--depth", depth, 1, MOST_SLOTS);
       request.put("backend", device).put("mode", mode);
       if (pipeline != null) {
         request.put("pipeline", pipeline);
@@ -418,6 +407,7 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
+      between("--envs", envs, 1, MOST_ROBOTS);
       ObjectNode config = config(options, context);
       request.put("backend", chosen(device, config, "device", "cpu"));
       request.put("envs", envs).put("launches", launches).put("runs", runs);
@@ -586,6 +576,7 @@ final class BenchCommand {
         request.put("case", only);
       }
       if (inputMib != null) {
+        between("--input-mib", inputMib, 1, MOST_MIB);
         request.put("input_mib", inputMib);
       }
     }

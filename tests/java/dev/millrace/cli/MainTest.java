@@ -346,6 +346,25 @@ class MainTest {
   }
 
   @Test
+  void aBenchThatIsTooLargeIsBadInput() {
+    String robots = "--envs 2000000000: expected 1 to 1048576";
+    assertOneLine(2, robots, "bench", "physics", "--envs", "2000000000");
+    assertOneLine(2, robots, "bench", "update", "cartpole_swingup", "--envs", "2000000000");
+    assertOneLine(2, robots, "bench", "replay", "--envs", "2000000000");
+    String rows = " 100000000000: expected 1 to 4294967295";
+    assertOneLine(2, "--samples" + rows, "bench", "replay", "--samples", "100000000000");
+    assertOneLine(2, "--capacity" + rows, "bench", "replay", "--capacity", "100000000000");
+    assertOneLine(2, "--depth 17: expected 1 to 16", "bench", "replay", "--depth", "17");
+    assertOneLine(2, "--dims 0: expected 1 to 65536", "bench", "replay", "--dims", "1,0,1");
+    assertOneLine(2, "--input-mib -1: expected 1 to", "bench", "graphs", "--input-mib", "-1");
+    core.benchFailure = new NativeException("resource", "ring 1 B > 0 B");
+    String asked = "millrace: bench replay --capacity 4000000000: does not fit: ring 1 B > 0 B";
+    assertOneLine(2, asked, "bench", "replay", "--capacity", "4000000000");
+    core.benchFailure = new NativeException("device", "lost");
+    assertOneLine(4, "lost", "bench", "replay");
+  }
+
+  @Test
   void aBenchShowsItsMedians() {
     core.report.putObject("medians").put("gather_us", 12.5);
     core.report.putObject("iqr").put("gather_us", 0.5);

@@ -4,6 +4,7 @@ import dev.millrace.checkpoint.FakeEngine;
 import dev.millrace.core.Core;
 import dev.millrace.core.Engine;
 import dev.millrace.core.Json;
+import dev.millrace.core.NativeException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
@@ -18,6 +19,7 @@ public final class FakeCore implements Core {
   public final List<ObjectNode> opened = new ArrayList<>();
   public final ObjectNode report = Json.object();
   public FakeEngine last;
+  public NativeException benchFailure; // what a bench ends with; null: it succeeds
 
   public FakeCore refuse(String id, String reason) {
     findings
@@ -107,6 +109,9 @@ public final class FakeCore implements Core {
 
   @Override
   public JsonNode bench(ObjectNode request) {
+    if (benchFailure != null) {
+      throw benchFailure;
+    }
     report.put("ratio", 0.97);
     report.putArray("rounds").addObject().put("ours_ms", 1.5).put("bare_ms", 1.4);
     report.set("request", request);

@@ -1,5 +1,6 @@
 #include "player.h"
 
+#include "backend.h"
 #include "blas_threads.h"
 #include "run_plan.h"
 
@@ -21,7 +22,8 @@ int episodes_of(const nlohmann::json& config) {
 }  // namespace
 
 Player::Player(const nlohmann::json& config)
-    : episodes_(episodes_of(config)),
+    : device_(parse_plan(config).device),
+      episodes_(episodes_of(config)),
       sim_(config, episodes_, parse_plan(config).threads, parse_plan(config).seed),
       policy_(policy_shape_of(parse_plan(config).learner, sim_.task->layout), episodes_),
       rows_(static_cast<size_t>(episodes_) * static_cast<size_t>(sim_.task->layout.width())),
@@ -37,7 +39,9 @@ void Player::restored(bool) {
 }
 
 nlohmann::json Player::facts() const {
-  return {{"physics", sim_.describe()}, {"threads", {{"workers", sim_.pool->workers()}}}};
+  return {{"physics", sim_.describe()},
+          {"threads", {{"workers", sim_.pool->workers()}}},
+          {"device", {{"requested", device_}, {"effective", backend_cpu().name}}}};
 }
 
 nlohmann::json Player::advance(uint64_t ticks) {

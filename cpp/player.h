@@ -1,9 +1,11 @@
 // Player: a session that plays a policy: as many environments as episodes, each for one episode
 // from its reset, with the deterministic policy. No learner, no replay; its checkpoint tensors are
-// the policy's alone. One thread.
+// the policy's alone. It acts on the CPU whatever device the configuration names, and its facts say
+// so. One thread.
 #pragma once
 
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include "policy.h"
@@ -30,6 +32,7 @@ class Player : public Session {
   void tick();
 
   FirstError error_;
+  const std::string device_;  // that the configuration names
   const int episodes_;
   SimParts sim_;
   Policy policy_;

@@ -68,6 +68,13 @@ TEST(Player, ReadsTheActorThatARunOfTheConfigurationWrites) {
   }
 }
 
+TEST(Player, SaysThatItActsOnTheCpuWhateverWasNamed) {
+  json config = playing(cartpole_config(), 1);
+  config["device"] = "cuda";
+  const json expected = {{"requested", "cuda"}, {"effective", "cpu"}};
+  EXPECT_EQ(Player(config).facts().at("device"), expected);
+}
+
 TEST(Player, CartpoleEpisodesStartInStepAndLastFiveHundredTicks) {
   const json episodes = play(playing(cartpole_config(), 6), 50);
   ASSERT_EQ(episodes.size(), 6u);

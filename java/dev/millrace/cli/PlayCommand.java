@@ -21,7 +21,10 @@ import tools.jackson.databind.node.ObjectNode;
 /** {@code play RUN}: how good the trained policy is without exploration. */
 @Command(
     name = "play",
-    description = "Play episodes with the deterministic policy of a run.",
+    description = {
+      "Play episodes with the deterministic policy of a run, on the CPU",
+      "whatever device the run's configuration names."
+    },
     mixinStandardHelpOptions = true,
     footer = {
       "",
@@ -107,7 +110,7 @@ final class PlayCommand implements Callable<Integer> {
     if (json) {
       ObjectNode result = Json.object();
       result.put("run", run.toString()).put("checkpoint_tick", report.tick());
-      result.put("clean", clean);
+      result.put("device", report.device()).put("clean", clean);
       Reports.number(result, "return_mean", report.returnMean());
       Reports.number(result, "episode_length_mean", report.lengthMean());
       result.set("episodes", table.json());
@@ -119,10 +122,11 @@ final class PlayCommand implements Callable<Integer> {
         .out()
         .printf(
             Locale.ROOT,
-            "checkpoint of tick %d: mean return %.2f, mean episode length %.1f, %d episodes%n",
+            "checkpoint of tick %d: mean return %.2f, mean episode length %.1f, %d episodes on %s%n",
             report.tick(),
             report.returnMean(),
             report.lengthMean(),
-            report.episodes().size());
+            report.episodes().size(),
+            report.device());
   }
 }

@@ -20,8 +20,8 @@ public final class Play {
   /** One finished episode. */
   public record Episode(double reward, long length, String reason) {}
 
-  /** All episodes, in the order in which they ended. */
-  public record Report(long tick, List<Episode> episodes) {
+  /** All episodes, in the order in which they ended, and the device that the policy acted on. */
+  public record Report(long tick, String device, List<Episode> episodes) {
     public double returnMean() {
       return episodes.stream().mapToDouble(Episode::reward).average().orElse(Double.NaN);
     }
@@ -47,7 +47,8 @@ public final class Play {
     }
     try (Engine engine = core.open(request)) {
       checkpoint.restorePart(engine);
-      return new Report(checkpoint.info().tick(), play(engine, episodes));
+      String device = engine.facts().path("device").path("effective").asString();
+      return new Report(checkpoint.info().tick(), device, play(engine, episodes));
     }
   }
 

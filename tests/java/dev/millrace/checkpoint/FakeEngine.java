@@ -98,7 +98,7 @@ public final class FakeEngine implements Engine {
             Json.parse(
                 """
         {"carriers": [], "rng": {"seed": 1}, "budget": {}, "physics": {}, "threads": {},
-         "graphs": {}, "replay": {"pipeline": "device_resident", "capacity_rows": 64,
+         "graphs": {}, "device": {"requested": "cuda", "effective": "cpu"}, "replay": {"pipeline": "device_resident", "capacity_rows": 64,
          "row_bytes": 28, "row_stride_bytes": 32, "ingress_depth": 2, "host_bytes": 224,
          "device_bytes": 2048}}""");
     facts.set("selection", selection);

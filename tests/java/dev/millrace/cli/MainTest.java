@@ -212,8 +212,10 @@ class MainTest {
     assertEquals(0, run("play", path("a"), "--episodes", "3", "--json"), () -> err);
     assertEquals(3, Json.parse(out).path("episodes").size());
     assertEquals(50, Json.parse(out).path("checkpoint_tick").asLong());
+    assertEquals("cpu", Json.parse(out).path("device").asString());
     assertEquals(0, run("play", path("a"), "--checkpoint", "30"), () -> err);
     assertTrue(out.contains("checkpoint of tick 30: mean return"), out);
+    assertTrue(out.endsWith("20 episodes on cpu\n"), out);
     assertOneLine(2, "no checkpoint of tick 7", "play", path("a"), "--checkpoint", "7");
     assertEquals(0, run("manifest", "show", path("a"), "training.updates"));
     assertEquals("100\n", out);

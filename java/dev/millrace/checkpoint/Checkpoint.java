@@ -32,7 +32,8 @@ public final class Checkpoint implements AutoCloseable {
   /** Whether a part of the run came back. */
   public record Part(String name, int tensors, long bytes, boolean restored) {}
 
-  static Checkpoint open(Path path, long tick) {
+  /** With the replay, as far as it was saved, or as if it had not been. */
+  static Checkpoint open(Path path, long tick, boolean withReplay) {
     String text;
     try {
       text = Files.readString(path.resolve(CheckpointStore.INFO));
@@ -41,7 +42,8 @@ public final class Checkpoint implements AutoCloseable {
     } catch (IOException e) {
       throw new CheckpointException("checkpoint.json: " + FileErrors.reason(e), e);
     }
-    CheckpointInfo info = CheckpointInfo.decode(text);
+    CheckpointInfo whole = CheckpointInfo.decode(text);
+    CheckpointInfo info = withReplay ? whole : whole.withoutReplay();
     if (info.tick() != tick) {
       throw new CheckpointException("checkpoint.json is of tick " + info.tick());
     }

@@ -27,6 +27,11 @@ public record CheckpointInfo(
     return files.stream().anyMatch(file -> file.name().equals(REPLAY));
   }
 
+  CheckpointInfo withoutReplay() {
+    List<StoredFile> rest = files.stream().filter(file -> !file.name().equals(REPLAY)).toList();
+    return new CheckpointInfo(tick, envSteps, updates, trainingSeconds, rest);
+  }
+
   byte[] encode() {
     return Json.prettyBytes(
         Json.object()

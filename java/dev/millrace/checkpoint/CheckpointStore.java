@@ -131,10 +131,19 @@ public final class CheckpointStore {
 
   /** Opens the newest checkpoint whose files are all there and unchanged. */
   public Newest newest() {
+    return newest(true);
+  }
+
+  /** The same without the replay, which may be damaged: a policy needs none. */
+  public Newest newestState() {
+    return newest(false);
+  }
+
+  private Newest newest(boolean withReplay) {
     List<Skipped> skipped = new ArrayList<>();
     for (long tick : ticks()) {
       try {
-        return new Newest(Optional.of(open(tick)), skipped);
+        return new Newest(Optional.of(open(tick, withReplay)), skipped);
       } catch (CheckpointException e) {
         skipped.add(new Skipped(name(tick), e.getMessage()));
       }
@@ -142,13 +151,20 @@ public final class CheckpointStore {
     return new Newest(Optional.empty(), skipped);
   }
 
-  /** Opens and checks one checkpoint; throws {@link CheckpointException} saying what is wrong. */
-  public Checkpoint open(long tick) {
+  /**
+   * Opens and checks one checkpoint without its replay; throws {@link CheckpointException} saying
+   * what is wrong.
+   */
+  public Checkpoint openState(long tick) {
+    return open(tick, false);
+  }
+
+  private Checkpoint open(long tick, boolean withReplay) {
     Path path = folder.resolve(name(tick));
     if (!Files.isDirectory(path)) {
       throw new CheckpointException("no checkpoint of tick " + tick + "; there are " + ticks());
     }
-    return Checkpoint.open(path, tick);
+    return Checkpoint.open(path, tick, withReplay);
   }
 
   private boolean isComplete(long tick) {
@@ -156,7 +172,7 @@ public final class CheckpointStore {
     if (!Files.exists(path)) {
       return false;
     }
-    try (Checkpoint checkpoint = Checkpoint.open(path, tick)) {
+    try (Checkpoint checkpoint = Checkpoint.open(path, tick, true)) {
       return checkpoint.info().tick() == tick;
     } catch (CheckpointException e) {
       return false;

@@ -90,9 +90,9 @@ final class PlayCommand implements Callable<Integer> {
   private Checkpoint checkpoint(RunDirectory directory) {
     CheckpointStore store = directory.checkpoints();
     if (checkpointTick != null) {
-      return store.open(checkpointTick);
+      return store.openState(checkpointTick);
     }
-    CheckpointStore.Newest newest = store.newest();
+    CheckpointStore.Newest newest = store.newestState();
     newest
         .skipped()
         .forEach(each -> context.err().println("skipped " + each.name() + ": " + each.reason()));

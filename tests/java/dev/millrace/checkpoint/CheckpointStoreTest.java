@@ -303,6 +303,22 @@ class CheckpointStoreTest {
   }
 
   @Test
+  void theStateAloneNeedsNoReplay() throws IOException {
+    FakeEngine engine = new FakeEngine(1);
+    write(engine, 10, true);
+    Files.delete(folder.resolve("tick-000000000010/replay.safetensors"));
+    assertFalse(store().newest().checkpoint().isPresent());
+    FakeEngine other = new FakeEngine(2);
+    try (Checkpoint checkpoint = store().newestState().checkpoint().orElseThrow()) {
+      assertFalse(checkpoint.info().hasReplay());
+      checkpoint.restorePart(other);
+    }
+    assertArrayEquals(engine.state().get("alpha/log"), other.state().get("alpha/log"));
+    assertEquals(false, other.restoredWithReplay());
+    store().openState(10).close();
+  }
+
+  @Test
   void whatWasCheckedIsWhatIsRead() throws IOException {
     FakeEngine engine = new FakeEngine(1);
     write(engine, 10, true);
@@ -341,7 +357,7 @@ class CheckpointStoreTest {
   @Test
   void noCheckpointIsNoSurprise() {
     assertEquals(List.of(), store().ticks());
-    CheckpointException e = assertThrows(CheckpointException.class, () -> store().open(7));
+    CheckpointException e = assertThrows(CheckpointException.class, () -> store().openState(7));
     assertTrue(e.getMessage().startsWith("no checkpoint of tick 7"));
   }
 }

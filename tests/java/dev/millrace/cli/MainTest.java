@@ -228,6 +228,18 @@ class MainTest {
   }
 
   @Test
+  void aPolicyIsPlayedWithoutItsReplayAndNotResumed() throws IOException {
+    assertEquals(0, train("a", "-s", "replay.save=true"), () -> err);
+    Files.delete(folder.resolve("a/checkpoints/tick-000000000020/replay.safetensors"));
+    assertEquals(0, run("play", path("a"), "--episodes", "3"), () -> err);
+    assertEquals("", err);
+    assertEquals(0, run("play", path("a"), "--checkpoint", "20"), () -> err);
+    assertOneLine(2, "no complete checkpoint", "resume", path("a"), "--ticks", "10");
+    assertTrue(out.contains("skipped tick-000000000020: "), out);
+    assertTrue(out.contains("replay.safetensors: no such file or folder"), out);
+  }
+
+  @Test
   void playNamesThePlaceOfAKeyThatTheCoreRefuses() throws IOException {
     train("a");
     List<String> lines = Files.readAllLines(folder.resolve("a/config.yaml"));

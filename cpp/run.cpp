@@ -330,6 +330,7 @@ nlohmann::json Run::report(uint64_t ticks, uint64_t updates, uint64_t elapsed_ns
           {"stopped", stop_requested_.load(std::memory_order_relaxed)},
           {"finished", false},
           {"metrics", std::move(metrics)},
+          {"first_bad", sim_.update->statistics().describe_first_bad()},
           {"replay", replay_counters()}};
 }
 

@@ -48,6 +48,7 @@ nlohmann::json SimParts::describe() const {
                                 {"actions", physics->model().num_actions},
                                 {"unstable", physics->unstable_count()},
                                 {"unstable_causes", physics->unstable_causes()},
+                                {"non_finite", update->statistics().non_finite_count()},
                                 {"first_bad", update->statistics().describe_first_bad()}};
   if (task->motion) description["motion"] = task->motion->describe();
   return description;

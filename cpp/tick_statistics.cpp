@@ -110,7 +110,7 @@ std::string TickStatistics::describe_first_bad() const {
       what = component + " of the action was not finite";
       break;
     case kVerdictReward:
-      what = "reward " + reward_names_[first_bad_.term] + " was not finite";
+      what = "rewards." + reward_names_[first_bad_.term] + " was not finite";
       break;
     case kVerdictObservation:
       what = component + " of the observation was not finite";

@@ -374,7 +374,7 @@ TEST(Expression, ANonFiniteOneIsNamed) {
   walker.update.update(0, 0, 1, rows.data());
   walker.update.reset(0, walker.sim);
   EXPECT_EQ(walker.update.statistics().describe_first_bad(),
-            "tick 0, environment 0: reward broken was not finite");
+            "tick 0, environment 0: rewards.broken was not finite");
   EXPECT_EQ(rows[static_cast<size_t>(walker.task.layout.reward())], 0.0f);
 }
 

@@ -382,6 +382,17 @@ TEST(Run, StopsBeforeTheFirstTick) {
   EXPECT_EQ(run.advance(5).at("tick"), 0);
 }
 
+TEST(Run, ARewardThatIsNotFiniteIsNamedAndCounted) {
+  Training run(cartpole_config({{"rewards", {{"lean", {{"weight", 1}, {"expr", "1 / 0"}}}}}}));
+  const json report = run.advance(5);
+  EXPECT_EQ(report.at("metrics").at("non_finite"), 5 * 4);
+  const char* first = "tick 0, environment 0: rewards.lean was not finite";
+  EXPECT_EQ(report.at("first_bad"), first);
+  const json physics = run.facts().at("physics");
+  EXPECT_EQ(physics.at("non_finite"), 5 * 4);
+  EXPECT_EQ(physics.at("first_bad"), first);
+}
+
 // Weights that are not finite upset the physics: every episode ends at once, rows stay finite, the
 // cause is counted and named, and a run whose every update is left out fails.
 TEST(Run, ActionsThatAreNotFiniteEndEpisodesAndThenTheRun) {

@@ -80,7 +80,7 @@ TEST(TickStatistics, TheFirstBadTickIsKept) {
   fields.outcomes[0] = {kVerdictPhysics, 0, 0};
   fields.statistics.add(8, fields.state(), fields.outcomes, 2);
   EXPECT_EQ(fields.statistics.describe_first_bad(),
-            "tick 7, environment 1: reward upright was not finite");
+            "tick 7, environment 1: rewards.upright was not finite");
   EXPECT_EQ(fields.statistics.unstable_count(), 1u);
   EXPECT_EQ(fields.statistics.non_finite_count(), 2u);
 }

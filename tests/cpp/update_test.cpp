@@ -179,7 +179,7 @@ TEST(Update, NothingNonFiniteEntersARow) {
   EXPECT_EQ(rig.update->reset(0, rig.sim), 4);
   EXPECT_EQ(rig.update->statistics().non_finite_count(), 4u);
   EXPECT_EQ(rig.update->statistics().describe_first_bad(),
-            "tick 0, environment 0: reward penalty_ang_vel_xy was not finite");
+            "tick 0, environment 0: rewards.penalty_ang_vel_xy was not finite");
   rig.tick(1);
   for (float x : rig.rows) EXPECT_TRUE(std::isfinite(x));
 }

@@ -51,7 +51,8 @@ final class NativeCore {
   /**
    * Runs at most {@code ticks} more ticks (fewer after {@link #stop}) and returns {@code {tick,
    * env_steps, updates, stopped, finished, metrics:{name:number}, episodes:[{return, length,
-   * reason}] (play only), replay:{…counters}}}. Metrics cover the ticks of this call.
+   * reason}] (play only), first_bad (a sentence, empty if there was none; train only),
+   * replay:{…counters}}}. Metrics cover the ticks of this call.
    */
   static native String advance(long run, long ticks);
 

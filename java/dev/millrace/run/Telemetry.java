@@ -7,6 +7,7 @@ import dev.millrace.progress.Progress;
 import dev.millrace.progress.Status;
 import java.io.IOException;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
 import tools.jackson.databind.JsonNode;
 
@@ -14,6 +15,7 @@ import tools.jackson.databind.JsonNode;
 final class Telemetry implements AutoCloseable {
   private static final String RETURN = "return_mean";
   private static final String LENGTH = "episode_length_mean";
+  private static final String NON_FINITE = "non_finite"; // ticks of a robot since the run began
   private static final String STEP_RATE = "env_steps_per_s";
   private static final String UPDATE_RATE = "updates_per_s";
   private static final String TIME_PREFIX = "time/";
@@ -26,6 +28,7 @@ final class Telemetry implements AutoCloseable {
   private final TensorBoardWriter tensorBoard;
   private double returnMean = Double.NaN;
   private double lengthMean = Double.NaN;
+  private boolean warned;
 
   /**
    * @param tick where the run starts: 0, or the tick of the checkpoint it continues from
@@ -62,6 +65,7 @@ final class Telemetry implements AutoCloseable {
       JsonNode value = each.getValue();
       metrics.put(each.getKey(), value.isNumber() ? value.asDouble() : Double.NaN);
     }
+    warnOfNonFinite(metrics.getOrDefault(NON_FINITE, 0.0), result.path("first_bad"));
     returnMean = known(metrics.get(RETURN), returnMean);
     lengthMean = known(metrics.get(LENGTH), lengthMean);
     Map<String, Double> tickMillis = tickMillis(metrics);
@@ -87,6 +91,21 @@ final class Telemetry implements AutoCloseable {
             lengthMean,
             fill,
             tickMillis));
+  }
+
+  /** Once: such a tick ends the episode, and no other line would say so. */
+  private void warnOfNonFinite(double robotTicks, JsonNode first) {
+    if (warned || !(robotTicks > 0)) {
+      return;
+    }
+    warned = true;
+    progress.note(
+        String.format(
+            Locale.ROOT,
+            "warning: %.0f ticks of a robot were not finite so far, and each ends its episode;"
+                + " the first bad one: %s",
+            robotTicks,
+            first.asString("")));
   }
 
   private static Map<String, Double> tickMillis(Map<String, Double> metrics) {

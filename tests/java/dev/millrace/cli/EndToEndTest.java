@@ -208,6 +208,31 @@ class EndToEndTest {
   }
 
   @Test
+  void aRewardThatIsNotFiniteIsSaidOnceWithItsKeyAndCount() throws IOException {
+    Path mine =
+        Files.writeString(
+            folder.resolve("mine.yaml"),
+            """
+            task: cartpole_swingup
+            env: {num_envs: 4, threads: 1}
+            run: {max_ticks: 40, max_seconds: 0}
+            log: {interval_ticks: 20}
+            rewards:
+              lean: {weight: 1.0, expr: "1 / 0"}
+            """);
+    assertEquals(0, run("train", mine.toString(), "--out", path("run")), () -> err);
+    List<String> warnings = out.lines().filter(line -> line.startsWith("warning: ")).toList();
+    String warning =
+        "warning: 80 ticks of a robot were not finite so far, and each ends its episode; the first"
+            + " bad one: tick 0, environment 0: rewards.lean was not finite";
+    assertEquals(List.of(warning), warnings);
+    JsonNode manifest = Json.parse(Files.readString(folder.resolve("run/manifest.json")));
+    JsonNode physics = manifest.path("device").path("physics");
+    assertEquals(160, physics.path("non_finite").asLong());
+    assertTrue(physics.path("first_bad").asString().endsWith(": rewards.lean was not finite"));
+  }
+
+  @Test
   void refusalsSayTheArithmeticAndWriteNothing() {
     int code =
         run(

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "bench_shapes.h"
+#include "budget.h"
 #include "gallery_runner.h"
 #include "graph_preflight.h"
 
@@ -156,6 +157,14 @@ nlohmann::json measure_break_even(const BackendApi& api, const Settings& setting
   return {{"sizes", std::move(sizes)}, {"from_bytes", std::move(break_even_bytes)}};
 }
 
+// What an option asked for, before it is allocated: inputs lie in one place and are copied to
+// another.
+void check_inputs(const BackendApi& api, uint64_t input_bytes) {
+  require_fits({{{"inputs", 2 * input_bytes, "2 x " + grouped(input_bytes) + " B"}},
+                Backend(api).memory_free_bytes()},
+               api.name);
+}
+
 std::vector<std::string> all_cases() {
   std::vector<std::string> names = gallery_names();
   names.push_back("many_shapes");
@@ -180,6 +189,7 @@ nlohmann::json bench_graphs(const nlohmann::json& request, const BackendApi& api
   if (!has_graphs || request.value("small", false)) settings.scale = {1024, 1 << 14, 4 << 20};
   if (request.contains("input_mib")) {
     settings.scale.input_bytes = request["input_mib"].get<uint64_t>() << 20;
+    check_inputs(api, settings.scale.input_bytes);
   }
   const std::string only = request.value("case", "");
   const std::vector<std::string> names = all_cases();

@@ -31,7 +31,8 @@ struct Budget {
 // {items: [{name, bytes, formula}], total_bytes, free_bytes, limit_bytes}
 nlohmann::json to_json(const Budget& budget);
 
-// Throws Failure(kResource) with the arithmetic unless it fits; `memory` is "host" or "device".
+// Throws Failure(kResource) with the arithmetic unless it fits; `memory` says whose: "host",
+// "cuda".
 void require_fits(const Budget& budget, const char* memory);
 
 struct HostMemory {

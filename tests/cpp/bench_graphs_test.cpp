@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_cuda.h"
+#include "status.h"
 
 namespace millrace {
 namespace {
@@ -20,6 +21,17 @@ TEST(BenchGraphs, OnTheCpuEveryCaseRunsEagerlyAndSaysWhy) {
     EXPECT_EQ(each["selections"][0]["reason"], "there is no other way");
   }
   EXPECT_EQ(report["many_shapes"]["traffic"].size(), 2u);
+}
+
+TEST(BenchGraphs, InputsThatDoNotFitAreRefusedBeforeTheyAreAllocated) {
+  try {
+    bench_graphs({{"backend", "cpu"}, {"rounds", 10}, {"input_mib", 1 << 20}});
+    FAIL() << "2 TiB of inputs";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Code::kResource);
+    EXPECT_EQ(std::string(failure.what()).rfind("inputs 2,199,023,255,552 B (2 x ", 0), 0u)
+        << failure.what();
+  }
 }
 
 TEST(BenchGraphs, OneCaseOnADeviceReportsEveryWay) {

@@ -113,7 +113,6 @@ void Network::record_layer_backward(Program& program, int index, Operand paramet
     op.width = shape_.groups * layer.outputs;
     op.gradient = activations.gradient[index];
     op.output = activations.output[index];
-    if (parameter_gradient.used()) op.bias_gradient = parameter_gradient + layer.bias;
     program.record(op);
     return;
   }
@@ -136,31 +135,38 @@ void Network::record_layer_backward(Program& program, int index, Operand paramet
   program.record(op);
 }
 
+void Network::record_parameter_gradients(Program& program, int index, int rows,
+                                         const GroupedLinear::Input& input, Operand gradient,
+                                         Operand parameter_gradient) const {
+  const Layer& layer = layers_[index];
+  program.record(linear(layer).weight_gradient(rows, gradient, input, parameter_gradient));
+  if (index < kHiddenLayers && !is_plain()) return;  // the layer's normalisation sums its bias
+  ColumnSumOp bias{};
+  bias.rows = rows;
+  bias.width = shape_.groups * layer.outputs;
+  bias.values = gradient;
+  bias.sums = parameter_gradient + layer.bias;
+  program.record(bias);
+}
+
 void Network::record_backward(Program& program, Operand parameters, Operand input, int input_stride,
                               const Activations& activations, Operand heads_gradient,
                               Operand parameter_gradient) const {
   const int rows = activations.rows;
-  ColumnSumOp bias{};
-  bias.rows = rows;
-  bias.width = shape_.groups * head_width();
-  bias.values = heads_gradient;
-  bias.sums = parameter_gradient + head().bias;
-  program.record(bias);
   Operand gradient = heads_gradient;
   for (int i = kHiddenLayers; i > 0; --i) {
     const Layer& layer = layers_[i];
-    const GroupedLinear::Input layer_input = {activations.output[i - 1],
-                                              shape_.groups * layer.inputs,
-                                              static_cast<uint64_t>(layer.inputs)};
-    program.record(linear(layer).weight_gradient(rows, gradient, layer_input, parameter_gradient));
+    record_parameter_gradients(program, i, rows,
+                               {activations.output[i - 1], shape_.groups * layer.inputs,
+                                static_cast<uint64_t>(layer.inputs)},
+                               gradient, parameter_gradient);
     program.record(
         linear(layer).input_gradient(rows, gradient, parameters, activations.gradient[i - 1]));
     record_layer_backward(program, i - 1, parameters, activations, parameter_gradient);
     gradient = activations.gradient[i - 1];
   }
-  program.record(
-      linear(layers_[0])
-          .weight_gradient(rows, gradient, {input, input_stride, 0}, parameter_gradient));
+  record_parameter_gradients(program, 0, rows, {input, input_stride, 0}, gradient,
+                             parameter_gradient);
 }
 
 void Network::record_input_gradient(Program& program, Operand parameters,

@@ -92,6 +92,10 @@ class Network {
   // From the product of a hidden layer to its output, and back.
   void record_layer_forward(Program& program, int index, Operand parameters,
                             const Activations& activations) const;
+  // Of a layer's weights, and of its bias where nothing else sums it.
+  void record_parameter_gradients(Program& program, int index, int rows,
+                                  const GroupedLinear::Input& input, Operand gradient,
+                                  Operand parameter_gradient) const;
   void record_layer_backward(Program& program, int index, Operand parameters,
                              const Activations& activations, Operand parameter_gradient) const;
 

@@ -58,9 +58,7 @@ std::vector<Extent> extents(const LayerBackwardOp& op) {
 
 std::vector<Extent> extents(const ReluBackwardOp& op) {
   const uint64_t values = product(op.rows, op.width);
-  return {{op.gradient, values},
-          read(op.output, values),
-          {op.bias_gradient, static_cast<uint64_t>(op.width)}};
+  return {{op.gradient, values}, read(op.output, values)};
 }
 
 std::vector<Extent> extents(const ColumnSumOp& op) {

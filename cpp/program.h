@@ -77,7 +77,6 @@ struct LayerBackwardOp {
 struct ReluBackwardOp {
   int rows, width;
   Operand gradient, output;
-  Operand bias_gradient;  // unused: only the input's gradient
 };
 
 // sums[i] = sum over rows of values[r][i].

@@ -118,7 +118,7 @@ struct RandomFillArgs {
 // ---- relu.metal ----
 
 struct ReluBackwardArgs {
-  ColumnChunks columns;  // partial: or null
+  u64 count;
   MR_DEVICE float* gradient;
   MR_DEVICE const float* output;
 };

@@ -66,7 +66,6 @@ inline bool add_op(MetalDispatches&, const MetalFrame&, const HostFunctionOp&) {
 // What the ops with partial results need of scratch; the others need nothing.
 u64 metal_scratch_floats(const GemmOp& op);
 u64 metal_scratch_floats(const LayerBackwardOp& op);
-u64 metal_scratch_floats(const ReluBackwardOp& op);
 u64 metal_scratch_floats(const ColumnSumOp& op);
 u64 metal_scratch_floats(const ActionGradientOp& op);
 u64 metal_scratch_floats(const CriticLossOp& op);

@@ -16,17 +16,15 @@
 namespace millrace {
 namespace {
 
-// Of a launch: so many that a large card's multiprocessors have enough to do while they wait for
-// memory; but the backward pass writes sums per block.
+// Of a launch: as many as a large card's multiprocessors hold at once, since those behind them
+// would begin anew; of a backward pass with sums, whose registers leave room for few, by width.
 constexpr int kForwardWarps = 4096, kBackwardWarps = 2112, kColumnWarps = 1536;
+constexpr int kWide = 384, kWideWarps = 1584, kWidest = 512, kWidestWarps = 1056;
 constexpr int kLeastRows = 8;   // of a block; fewer would not pay for its parameters
 constexpr int kLayerWarps = 4;  // of a block
 constexpr int kLayerThreads = kLayerWarps * kWarp;
 constexpr int kSums = 3;  // gain, shift, bias
 constexpr int kSumThreads = 256;
-
-template <class Stored>
-constexpr bool kIsRough = std::is_same_v<Stored, Bf16>;
 
 template <class Stored>
 struct Layer {
@@ -81,6 +79,10 @@ struct SharedParameters {
 
 constexpr int kParameterVectors = 3;
 
+// Of gain and shift, what the row's functions want; and of their sums, what these leave.
+template <class Stored>
+constexpr float kShare = kIsRough<Stored> ? 0.5f : 1.0f;
+
 // A group's parameters to shared memory; all threads of the block.
 template <class Row, class Stored>
 __device__ SharedParameters<Row> share_parameters(const Layer<Stored>& layer, float* shared,
@@ -88,8 +90,8 @@ __device__ SharedParameters<Row> share_parameters(const Layer<Stored>& layer, fl
   const u64 first = static_cast<u64>(blockIdx.y) * width;
   for (int i = static_cast<int>(threadIdx.x); i < width; i += kLayerThreads) {
     shared[i] = layer.bias[first + i];
-    shared[width + i] = layer.gain[first + i];
-    shared[2 * width + i] = layer.shift[first + i];
+    shared[width + i] = kShare<Stored> * layer.gain[first + i];
+    shared[2 * width + i] = kShare<Stored> * layer.shift[first + i];
   }
   __syncthreads();
   return {SharedColumns<Row>(shared), SharedColumns<Row>(shared + width),
@@ -107,21 +109,25 @@ __global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer<Store
   extern __shared__ float4 shared[];
   const WarpTeam team;
   const int width = Row::width(layer.width);
-  const SharedParameters<Row> parameters =
-      share_parameters<Row>(layer, reinterpret_cast<float*>(shared), width);
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
   int r = begin + static_cast<int>(threadIdx.x) / kWarp;
   Own next;
   if (r < end) next.read(layer.linear + layer.first_of(r), width);
+  const SharedParameters<Row> parameters =
+      share_parameters<Row>(layer, reinterpret_cast<float*>(shared), width);
   for (; r < end; r += kLayerWarps) {
     float row[Row::kOwn];
     next.unpack(row);
     const int after = r + kLayerWarps;
     if (after < end) next.read(layer.linear + layer.first_of(after), width);
     forget_shared();
-    const LayerNorm norm =
-        layer_forward_row<Row::kOwn, Row::kVector, kIsRough<Stored>>(team, parameters, row, width);
+    LayerNorm norm;
+    if constexpr (kIsRough<Stored>) {
+      norm = layer_forward_row_rough<Row::kOwn, Row::kVector>(team, parameters, row, width);
+    } else {
+      norm = layer_forward_row<Row::kOwn, Row::kVector>(team, parameters, row, width);
+    }
     Own::write(row, layer.output + layer.first_of(r), width);
     if (!team.leads()) continue;
     layer.mean[layer.row_of(r)] = norm.mean;
@@ -129,9 +135,10 @@ __global__ void __launch_bounds__(kLayerThreads) layer_forward(const Layer<Store
   }
 }
 
-// Of one kind of sums, over the block's warps; `room` holds a row per warp.
+// Of one kind of sums, over the block's warps, that share; `room` holds a row per warp.
 template <class Row>
-__device__ void add_warps(const float (&own)[Row::kOwn], float* room, int width, float* sums) {
+__device__ void add_warps(const float (&own)[Row::kOwn], float share, float* room, int width,
+                          float* sums) {
   float* const row = room + static_cast<int>(threadIdx.x) / kWarp * width;
   __syncthreads();  // the room is free
   each_own_column<Row::kOwn, Row::kVector>(WarpTeam(), width,
@@ -140,7 +147,7 @@ __device__ void add_warps(const float (&own)[Row::kOwn], float* room, int width,
   for (int i = static_cast<int>(threadIdx.x); i < width; i += kLayerThreads) {
     float sum = room[i];
     for (int other = 1; other < kLayerWarps; ++other) sum += room[other * width + i];
-    sums[i] = sum;
+    sums[i] = share * sum;
   }
 }
 
@@ -154,7 +161,6 @@ __global__ void __launch_bounds__(kLayerThreads)
   float* const room = reinterpret_cast<float*>(shared);
   const WarpTeam team;
   const int width = Row::width(layer.width);
-  const SharedParameters<Row> parameters = share_parameters<Row>(layer, room, width);
   LayerSums<Row::kOwn> sums;
   const int begin = static_cast<int>(blockIdx.x) * layer.rows_of_a_chunk;
   const int end = min(begin + layer.rows_of_a_chunk, layer.rows);
@@ -167,6 +173,7 @@ __global__ void __launch_bounds__(kLayerThreads)
   };
   int r = begin + static_cast<int>(threadIdx.x) / kWarp;
   if (r < end) read(r);
+  const SharedParameters<Row> parameters = share_parameters<Row>(layer, room, width);
   for (; r < end; r += kLayerWarps) {
     float linear[Row::kOwn], gradient[Row::kOwn];
     next_linear.unpack(linear);
@@ -174,16 +181,21 @@ __global__ void __launch_bounds__(kLayerThreads)
     const LayerNorm norm = next_norm;
     if (r + kLayerWarps < end) read(r + kLayerWarps);
     forget_shared();
-    layer_backward_row<kHasSums, Row::kOwn, Row::kVector, kIsRough<Stored>>(
-        team, parameters, norm, linear, gradient, width, sums);
+    if constexpr (kIsRough<Stored>) {
+      layer_backward_row_rough<kHasSums, Row::kOwn, Row::kVector>(team, parameters, norm, linear,
+                                                                  gradient, width, sums);
+    } else {
+      layer_backward_row<kHasSums, Row::kOwn, Row::kVector>(team, parameters, norm, linear,
+                                                            gradient, width, sums);
+    }
     Own::write(gradient, layer.gradient + layer.first_of(r), width);
   }
   if (!kHasSums) return;
   const u64 all = static_cast<u64>(layer.groups) * width;
   partial += blockIdx.x * kSums * all + static_cast<u64>(blockIdx.y) * width;
-  add_warps<Row>(sums.gain, room, width, partial);
-  add_warps<Row>(sums.shift, room, width, partial + all);
-  add_warps<Row>(sums.bias, room, width, partial + 2 * all);
+  add_warps<Row>(sums.gain, kShare<Stored>, room, width, partial);
+  add_warps<Row>(sums.shift, kShare<Stored>, room, width, partial + all);
+  add_warps<Row>(sums.bias, 1.0f, room, width, partial + 2 * all);
 }
 
 // Block (columns, chunk): partial[chunk][column].
@@ -247,7 +259,11 @@ Chunks forward_chunks(const LayerForwardOp& op) {
 }
 
 Chunks backward_chunks(const LayerBackwardOp& op) {
-  return chunks_of(op.rows, op.groups * kLayerWarps, kBackwardWarps);
+  const bool has_sums = op.bias_gradient.used();
+  const int warps = has_sums && op.width > kWidest ? kWidestWarps
+                    : has_sums && op.width > kWide ? kWideWarps
+                                                   : kBackwardWarps;
+  return chunks_of(op.rows, op.groups * kLayerWarps, warps);
 }
 
 template <class LayerOp, class Stored>

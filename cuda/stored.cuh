@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <type_traits>
 
 #include "program_cuda.cuh"
 #include "warp_team.cuh"
@@ -23,6 +24,28 @@ template <class Stored, int kCount>
 struct alignas(sizeof(Stored) * kCount < 16 ? sizeof(Stored) * kCount : 16) Packed {
   Stored values[kCount];
 };
+
+// Rounded to what is stored; bf16 in pairs, which the machine does at once.
+template <class Stored, int kCount>
+__device__ Packed<Stored, kCount> packed(const float* values) {
+  Packed<Stored, kCount> pack;
+  if constexpr (std::is_same_v<Stored, Bf16> && kCount % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      const __nv_bfloat162 pair = __floats2bfloat162_rn(values[i], values[i + 1]);
+      pack.values[i] = pair.x;
+      pack.values[i + 1] = pair.y;
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) pack.values[i] = static_cast<Stored>(values[i]);
+  }
+  return pack;
+}
+
+// Whether computing on what is stored so may round more than fp32 does.
+template <class Stored>
+constexpr bool kIsRough = std::is_same_v<Stored, Bf16>;
 
 // Whether packs of that many bytes can be read there; null is as good as any.
 inline bool are_aligned(std::initializer_list<const void*> addresses, size_t bytes) {
@@ -59,10 +82,9 @@ struct OwnRow {
 #pragma unroll(kPacks <= 32 ? kPacks : 1)
     for (int i = 0; i < kPacks; ++i) {
       const int column = (i * kWarp + WarpTeam().lane()) * kVector;
-      Pack pack;
-#pragma unroll
-      for (int j = 0; j < kVector; ++j) pack.values[j] = static_cast<Stored>(own[i * kVector + j]);
-      if (column < width) *reinterpret_cast<Pack*>(row + column) = pack;
+      if (column < width) {
+        *reinterpret_cast<Pack*>(row + column) = packed<Stored, kVector>(own + i * kVector);
+      }
     }
   }
 };

@@ -17,3 +17,10 @@ class __nv_bfloat16 {
 
 inline __nv_bfloat16 __float2bfloat16_rn(float value) { return __nv_bfloat16(value); }
 inline float __bfloat162float(__nv_bfloat16 value) { return value; }
+
+struct __nv_bfloat162 {
+  __nv_bfloat16 x, y;
+};
+inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
+  return {static_cast<__nv_bfloat16>(x), static_cast<__nv_bfloat16>(y)};
+}

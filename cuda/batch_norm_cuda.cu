@@ -19,8 +19,9 @@ constexpr int kColumnThreads = 8;  // side by side, each with a vector of column
 constexpr int kThreads = 256;
 constexpr int kLanes = kThreads / kColumnThreads;  // rows that a block reads at a time
 constexpr int kWarps = kThreads / kWarp;
-// Four and six for each multiprocessor of large cards.
-constexpr int kWantedSumBlocks = 528, kWantedBlocks = 792;
+// As many as a large card's multiprocessors hold at once, four each: those behind them would begin
+// anew, with the sums.
+constexpr int kBlocksAtOnce = 4, kWantedBlocks = 528;
 constexpr int kLeastRows = 4 * kLanes;  // of a block
 constexpr int kMostChunks = kLanes;     // whose sums every block adds up again
 constexpr int kSums = 2;
@@ -201,7 +202,7 @@ __device__ ColumnSums<kVector> add_chunks(const Place<Stored, kVector>& place, c
 
 // Sums of distances from the first row, and of their squares: no difference of large numbers.
 template <class Stored, int kVector>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     sum_rows(const Norm<Stored> norm, int rows_of_a_chunk, float* partial) {
   wait_for_kernels_before();
   const Place<Stored, kVector> place(norm, rows_of_a_chunk);
@@ -243,7 +244,7 @@ __device__ Columns<kVector> columns_of_rows(const Norm<Stored>& norm,
 }
 
 template <class Stored, int kVector>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     normalise_rows(const Norm<Stored> norm, const float* partial, int chunks, int rows_of_a_block,
                    const Stored* residual, Stored* output) {
   wait_for_kernels_before();
@@ -269,7 +270,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Stored, int kVector>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     sum_gradients(const Norm<Stored> norm, const Stored* gradient, int rows_of_a_chunk,
                   float* partial) {
   wait_for_kernels_before();
@@ -298,7 +299,7 @@ struct Gradients {
 
 // Without chunks: of given statistics, for the input alone.
 template <class Stored, int kVector>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     finish_gradients(const Norm<Stored> norm, const float* partial, int chunks, int rows_of_a_block,
                      const Gradients<Stored> gradients) {
   wait_for_kernels_before();
@@ -393,7 +394,7 @@ Split split_of(const BatchNorm& norm, int vector, int wanted, int most) {
 }
 
 Split chunks_of(const BatchNorm& norm, int vector) {
-  return split_of(norm, vector, kWantedSumBlocks, kMostChunks);
+  return split_of(norm, vector, kWantedBlocks, kMostChunks);
 }
 
 // Of the second step.

@@ -69,6 +69,17 @@ TEST_P(FlashSacUpdateTest, EveryGradientOfOneUpdateIsTheHosts) {
   }
 }
 
+// Shifts of a block's normalisations begin at zero and hardly move: the next normalisation takes
+// most of what they do away. The host itself moves them by half a percent when every number of
+// every batch changes by its last bit.
+bool is_ill_conditioned(const std::string& name) {
+  return name.find("/b") != std::string::npos && name.find("/norm/bias") != std::string::npos;
+}
+
+void append(std::vector<float>& to, const std::vector<float>& values) {
+  to.insert(to.end(), values.begin(), values.end());
+}
+
 TEST_P(FlashSacDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
   const LearnerSpec spec = medium_spec();
   const RowLayout layout = medium_layout();
@@ -87,9 +98,18 @@ TEST_P(FlashSacDeviceTest, LossesAndParametersStayTheHostsForAHundredUpdates) {
     ASSERT_EQ(found["learner/nonfinite_updates"], 0);
   }
   const auto found = device.tensors();
+  std::map<std::string, std::vector<float>> found_of, expected_of;  // of whole networks
   for (const auto& [name, tensor] : tensors_of(host)) {
     if (!is_network_tensor(name)) continue;
-    EXPECT_LE(relative_distance(found.at(name), floats_of(tensor)), 2e-3) << name;
+    const std::vector<float>&values = found.at(name), expected = floats_of(tensor);
+    EXPECT_LE(relative_distance(values, expected), is_ill_conditioned(name) ? 3e-2 : 2e-3) << name;
+    const std::string network = name.substr(0, name.find('/'));
+    append(found_of[network], values);
+    append(expected_of[network], expected);
+  }
+  ASSERT_EQ(found_of.size(), 3u);
+  for (const auto& [network, values] : found_of) {
+    EXPECT_LE(relative_distance(values, expected_of.at(network)), 2e-3) << network;
   }
 }
 

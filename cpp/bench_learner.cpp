@@ -52,7 +52,6 @@ class LearnerBench {
   std::map<std::string, double> measure() {
     std::map<std::string, double> found;
     const SacPrograms& programs = learner_.programs();
-    DeviceWorkspace& device = *learner_.device();
     const int period = plan_.learner.policy_frequency;
     const auto per_update_us = [&](const std::function<void(bool)>& update) {
       const double us = per_launch_us([&] {
@@ -68,23 +67,27 @@ class LearnerBench {
         stream_.launch(with_actor ? *one_by_one_update_ : *one_by_one_critic_);
       });
     }
-    found["critic_us"] = per_launch_us([&] { device.submit(*programs.critic_program); });
-    found["actor_us"] = per_launch_us([&] { device.submit(*programs.actor_program); });
+    found["critic_us"] = per_launch_us([this] { learner_.submit(false); });
+    found["whole_us"] = per_launch_us([this] { learner_.submit(true); });
     found["arguments_us"] = per_launch_us([this] { set_arguments(); });
-    const double flops =
-        programs.critic_program->gemm_flops() + programs.actor_program->gemm_flops() / period;
+    const double flops = ((period - 1) * programs.critic_program->gemm_flops() +
+                          programs.whole_program->gemm_flops()) /
+                         period;
     const double best = update_graph_ != nullptr ? std::min(found["eager_us"], found["graph_us"])
                                                  : found["eager_us"];
     found["tflop_per_s"] = flops / best * 1e-6;
     return found;
   }
 
-  // Every op of both programs by itself, a number of times in a row and, where there are graphs, as
+  // Every op of the programs by itself, a number of times in a row and, where there are graphs, as
   // one: launches then cost little beside the work.
   nlohmann::json measure_ops() {
     std::vector<nlohmann::json> ops;
     const SacPrograms& programs = learner_.programs();
     for (const Program* program : programs.all()) {
+      const bool is_run =
+          program == programs.whole_program.get() || plan_.learner.policy_frequency > 1;
+      if (!is_run) continue;
       for (const Program::Record& record : program->records()) {
         Program alone("op", programs.workspace);
         alone.record(record.op, record.site);
@@ -161,10 +164,7 @@ class LearnerBench {
     one_by_one_->set_arguments(
         learner_.arguments(rows_.floats(), static_cast<int>(stride_), tick_));
     one_by_one_critic_ = graph_of([&] { one_by_one_->submit(*programs.critic_program); });
-    one_by_one_update_ = graph_of([&] {
-      one_by_one_->submit(*programs.critic_program);
-      one_by_one_->submit(*programs.actor_program);
-    });
+    one_by_one_update_ = graph_of([&] { one_by_one_->submit(*programs.whole_program); });
   }
 
   std::unique_ptr<Graph> graph_of(const std::function<void()>& body) {

@@ -20,8 +20,7 @@ FastSacPrograms::FastSacPrograms(const LearnerSpec& given, const RowLayout& rows
   add_state(actor.parameter_count(), actor.parameter_count(), critic.parameter_count(),
             critic.parameter_count());
   add_buffers();
-  record_critic();
-  record_actor();
+  record_programs();
 }
 
 void FastSacPrograms::initialise(u64 seed) {
@@ -33,17 +32,18 @@ void FastSacPrograms::initialise(u64 seed) {
 
 void FastSacPrograms::add_buffers() {
   const uint64_t rows = spec.batch;
-  const uint64_t actions = layout.action_dim;
   const uint64_t logits = rows * kCritics * critic.head_width();
-  const uint64_t heads = rows * actor.head_width();
+  const uint64_t observation = rows * actor.input_stride();
   const uint64_t critic_input = rows * critic.input_stride();
-  buffers_.observation = workspace.add_activation("batch/observation", rows * actor.input_stride());
+  buffers_.observation = workspace.add_activation("batch/observation", observation);
+  buffers_.next_observation = workspace.add_activation("batch/next_observation", observation);
   buffers_.critic_input = workspace.add_activation("batch/critic", critic_input);
   buffers_.next_critic_input = workspace.add_activation("batch/next_critic", critic_input);
-  buffers_.action_heads = workspace.add_transient("action/heads", heads);
-  buffers_.action_heads_gradient = workspace.add_activation("action/heads_gradient", heads);
-  buffers_.noise = workspace.add_transient("action/noise", rows * actions);
-  buffers_.log_probability = workspace.add_transient("action/log_probability", rows);
+  buffers_.acting_critic_input = workspace.add_activation("batch/acting_critic", critic_input);
+  buffers_.action = add_action("action");
+  buffers_.next_action = add_action("next_action");
+  buffers_.action_heads_gradient =
+      workspace.add_activation("action/heads_gradient", rows * actor.head_width());
   buffers_.action_gradient = workspace.add_transient(
       "action/gradient", rows * (critic.input_stride() - first_gradient_column()));
   buffers_.logits = workspace.add_transient("value/logits", logits);
@@ -52,45 +52,70 @@ void FastSacPrograms::add_buffers() {
       workspace.add_transient("value/target", has_scalar_critics() ? rows : logits);
   buffers_.logits_gradient = workspace.add_activation("value/gradient", logits);
   buffers_.actor = actor.add_activations(workspace, "actor", spec.batch, true);
+  buffers_.next_actor = actor.add_activations(workspace, "next_actor", spec.batch, false);
   buffers_.critic = critic.add_activations(workspace, "critic", spec.batch, true);
   buffers_.target_critic = critic.add_activations(workspace, "target", spec.batch, false);
 }
 
+FastSacPrograms::Action FastSacPrograms::add_action(const std::string& name) {
+  const uint64_t rows = spec.batch;
+  return {workspace.add_transient(name + "/heads", rows * actor.head_width()),
+          workspace.add_transient(name + "/noise", rows * layout.action_dim),
+          workspace.add_transient(name + "/log_probability", rows)};
+}
+
 // Writes the action behind the critic observation, where the critics read it.
-SampleActionOp FastSacPrograms::sample(u32 first_normal, Operand critic_input) const {
+SampleActionOp FastSacPrograms::sample(const Action& action, u32 first_normal,
+                                       Operand critic_input) const {
   SampleActionOp op{};
   op.rows = spec.batch;
   op.actions = layout.action_dim;
   op.heads_stride = actor.head_width();
-  op.heads = buffers_.action_heads;
+  op.heads = action.heads;
   op.bias = actor_state.parameters + actor.head().bias;
   op.stream = kStreamLearnerNoise;
   op.first_normal = first_normal;
   op.action = critic_input + layout.critic_dim;
   op.action_stride = critic.input_stride();
-  op.log_probability = buffers_.log_probability;
-  op.noise = buffers_.noise;
+  op.log_probability = action.log_probability;
+  op.noise = action.noise;
   return op;
 }
 
-void FastSacPrograms::record_critic() {
-  critic_program = std::make_unique<Program>("fastsac/critic", workspace);
-  Program& program = *critic_program;
-  const LearnerStatistics& scalars = *critic_statistics;
+void FastSacPrograms::record(Program& program, bool with_actor) {
+  record_next_action(program);
+  if (with_actor) record_action(program);
+  record_critic(program);
+  if (with_actor) record_actor(program);
+}
 
-  program.record(unpack_observation(layout.next_observation(), buffers_.observation));
+void FastSacPrograms::record_next_action(Program& program) {
+  program.record(unpack_observation(layout.next_observation(), buffers_.next_observation));
   program.record(unpack_critic(layout.next_critic(), buffers_.next_critic_input));
+  actor.record_forward(program, actor_state.parameters, buffers_.next_observation,
+                       actor.input_stride(), buffers_.next_actor, buffers_.next_action.heads);
+  program.record(sample(buffers_.next_action, 0, buffers_.next_critic_input));
+}
+
+void FastSacPrograms::record_action(Program& program) {
+  program.record(unpack_observation(layout.observation(), buffers_.observation));
+  program.record(unpack_critic(layout.critic(), buffers_.acting_critic_input));
+  actor.record_forward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
+                       buffers_.actor, buffers_.action.heads);
+  // Normals behind those of the next action.
+  program.record(sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input));
+}
+
+void FastSacPrograms::record_critic(Program& program) {
+  const LearnerStatistics& scalars = *critic_statistics;
   program.record(unpack_critic(layout.critic(), buffers_.critic_input));
   program.record(unpack_action(buffers_.critic_input));
-  actor.record_forward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
-                       buffers_.actor, buffers_.action_heads);
-  program.record(sample(0, buffers_.next_critic_input));
   record_critic_loss(program);
   record_gradient_norm(program, critic_state, scalars["loss/critic"], true);
   AdamWOp step = step_of(critic_state, LearningRate::kCritic);
   step.target = target;
   program.record(step);
-  program.record(temperature_step(buffers_.log_probability));
+  program.record(temperature_step(buffers_.next_action.log_probability));
   program.record(scalars.op(finite));
 }
 
@@ -110,7 +135,7 @@ ProjectTargetOp FastSacPrograms::projected_target() const {
   ProjectTargetOp op = projection();
   op.logits = buffers_.next_logits;
   op.bias = target + critic.head().bias;
-  op.log_probability = buffers_.log_probability;
+  op.log_probability = buffers_.next_action.log_probability;
   op.target = buffers_.target_values;
   return op;
 }
@@ -127,7 +152,7 @@ ScalarTargetOp FastSacPrograms::scalar_target() const {
   op.gamma = spec.gamma;
   op.values = buffers_.next_logits;
   op.bias = target + critic.head().bias;
-  op.log_probability = buffers_.log_probability;
+  op.log_probability = buffers_.next_action.log_probability;
   op.log_alpha = log_alpha;
   op.target = buffers_.target_values;
   return op;
@@ -176,7 +201,7 @@ ActorLossOp FastSacPrograms::categorical_actor_loss() const {
   op.value_stride = value_stride();
   op.logits = buffers_.logits;
   op.bias = critic_state.parameters + critic.head().bias;
-  op.log_probability = buffers_.log_probability;
+  op.log_probability = buffers_.action.log_probability;
   op.log_alpha = log_alpha;
   op.logits_gradient = buffers_.logits_gradient;
   op.loss = (*actor_statistics)["loss/actor"];
@@ -191,7 +216,7 @@ ScalarActorLossOp FastSacPrograms::scalar_actor_loss() const {
   op.value_stride = value_stride();
   op.values = buffers_.logits;
   op.bias = critic_state.parameters + critic.head().bias;
-  op.log_probability = buffers_.log_probability;
+  op.log_probability = buffers_.action.log_probability;
   op.log_alpha = log_alpha;
   op.values_gradient = buffers_.logits_gradient;
   op.loss = (*actor_statistics)["loss/actor"];
@@ -199,17 +224,9 @@ ScalarActorLossOp FastSacPrograms::scalar_actor_loss() const {
   return op;
 }
 
-void FastSacPrograms::record_actor() {
-  actor_program = std::make_unique<Program>("fastsac/actor", workspace);
-  Program& program = *actor_program;
+void FastSacPrograms::record_actor(Program& program) {
   const LearnerStatistics& scalars = *actor_statistics;
-
-  program.record(unpack_observation(layout.observation(), buffers_.observation));
-  actor.record_forward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
-                       buffers_.actor, buffers_.action_heads);
-  // Normals behind those of the critic program's next action.
-  program.record(sample(layout.action_dim, buffers_.critic_input));
-  critic.record_forward(program, critic_state.parameters, buffers_.critic_input,
+  critic.record_forward(program, critic_state.parameters, buffers_.acting_critic_input,
                         critic.input_stride(), buffers_.critic, buffers_.logits);
   program.record(has_scalar_critics() ? Op(scalar_actor_loss()) : Op(categorical_actor_loss()));
   critic.record_input_gradient(program, critic_state.parameters, buffers_.critic,
@@ -220,9 +237,9 @@ void FastSacPrograms::record_actor() {
   heads.rows = spec.batch;
   heads.actions = layout.action_dim;
   heads.heads_stride = actor.head_width();
-  heads.heads = buffers_.action_heads;
+  heads.heads = buffers_.action.heads;
   heads.bias = actor_state.parameters + actor.head().bias;
-  heads.noise = buffers_.noise;
+  heads.noise = buffers_.action.noise;
   heads.action_gradient = buffers_.action_gradient + (layout.critic_dim - first_gradient_column());
   heads.action_gradient_stride = critic.input_stride() - first_gradient_column();
   heads.log_alpha = log_alpha;

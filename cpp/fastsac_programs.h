@@ -1,9 +1,11 @@
-// The two programs of one FastSAC update, recorded once over one workspace:
-//   critic: next action and its log pi -> both target critics' own projected distributions -> cross
-//           entropy of both critics -> AdamW with the targets' moving average -> temperature step
-//   actor:  new action -> mean of both expected values -> gradient through the critics -> AdamW
+// FastSAC's updates, recorded once over one workspace:
+//   critics: next action and its log pi -> both target critics' own projected distributions ->
+//            cross entropy of both critics -> AdamW with the targets' moving average -> temperature
+//            step
+//   actor:   new action -> mean of both expected values -> gradient through the critics -> AdamW
 // With scalar critics: the smaller target value -> squared error; the smaller value for the actor.
-// The actor program reads the critic input that the critic program of the same update unpacked.
+// The new action waits for nothing of the critics', so it has buffers of its own and is recorded
+// before them.
 #pragma once
 
 #include "network.h"
@@ -22,12 +24,18 @@ struct FastSacPrograms : SacPrograms {
   Network actor, critic;
 
  private:
+  // What the actor gives out for a batch, and what is drawn.
+  struct Action {
+    Operand heads, noise, log_probability;
+  };
   struct Buffers {
-    Operand observation, critic_input, next_critic_input;
-    Operand action_heads, noise, log_probability, action_gradient, action_heads_gradient;
+    Operand observation, next_observation;
+    Operand critic_input, next_critic_input, acting_critic_input;  // with whose action
+    Action action, next_action;
+    Operand action_gradient, action_heads_gradient;
     Operand logits, next_logits, target_values, logits_gradient;  // of scalar critics: values
     // The target critics have their own, so that they need not wait for the critics.
-    Network::Activations actor, critic, target_critic;
+    Network::Activations actor, next_actor, critic, target_critic;
   };
 
   int observation_stride() const override { return actor.input_stride(); }
@@ -38,8 +46,12 @@ struct FastSacPrograms : SacPrograms {
   int first_gradient_column() const { return layout.critic_dim / kVectorWidth * kVectorWidth; }
   bool has_scalar_critics() const { return spec.critic == CriticKind::kScalar; }
   void add_buffers();
-  SampleActionOp sample(u32 first_normal, Operand critic_input) const;
-  void record_critic();
+  Action add_action(const std::string& name);
+  SampleActionOp sample(const Action& action, u32 first_normal, Operand critic_input) const;
+  void record(Program& program, bool with_actor) override;
+  void record_next_action(Program& program);
+  void record_action(Program& program);
+  void record_critic(Program& program);
   void record_critic_loss(Program& program);
   ProjectTargetOp projected_target() const;
   ScalarTargetOp scalar_target() const;
@@ -47,7 +59,7 @@ struct FastSacPrograms : SacPrograms {
   ScalarCriticLossOp scalar_critic_loss() const;
   ActorLossOp categorical_actor_loss() const;
   ScalarActorLossOp scalar_actor_loss() const;
-  void record_actor();
+  void record_actor(Program& program);
 
   Buffers buffers_;
 };

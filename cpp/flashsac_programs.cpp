@@ -18,8 +18,7 @@ FlashSacPrograms::FlashSacPrograms(const LearnerSpec& given, const RowLayout& ro
   MR_CHECK(spec.algorithm == Algorithm::kFlashSac, "these are the programs of another algorithm");
   add_state(actor.parameter_count(), actor.span(), critic.parameter_count(), critic.span());
   add_buffers();
-  record_critic();
-  record_actor();
+  record_programs();
 }
 
 void FlashSacPrograms::initialise(u64 seed) {
@@ -31,9 +30,7 @@ void FlashSacPrograms::initialise(u64 seed) {
 
 void FlashSacPrograms::add_buffers() {
   const uint64_t rows = all_rows(), half = spec.batch;
-  const uint64_t actions = layout.action_dim;
   const uint64_t values = static_cast<uint64_t>(kCritics) * value_stride();
-  const uint64_t heads = actor.head_width();
   const auto add = [this](const char* name, uint64_t count) {
     return workspace.add_transient(name, count);
   };
@@ -42,10 +39,11 @@ void FlashSacPrograms::add_buffers() {
   };
   buffers_.observation = add_activation("batch/observation", rows * observation_stride());
   buffers_.critic_input = add_activation("batch/critic", rows * critic_stride());
-  buffers_.action_heads = add("action/heads", rows * heads);
-  buffers_.action_heads_gradient = add_activation("action/heads_gradient", half * heads);
-  buffers_.noise = add("action/noise", half * actions);
-  buffers_.log_probability = add("action/log_probability", half);
+  buffers_.acting_critic_input = add_activation("batch/acting_critic", half * critic_stride());
+  buffers_.action = add_action("action", all_rows());
+  buffers_.next_action = add_action("next_action", spec.batch);
+  buffers_.action_heads_gradient =
+      add_activation("action/heads_gradient", half * static_cast<uint64_t>(actor.head_width()));
   buffers_.input_gradient = add("action/gradient", half * critic_stride());
   buffers_.logits = add("value/logits", rows * values);
   buffers_.next_logits = add("value/next_logits", rows * values);
@@ -55,25 +53,34 @@ void FlashSacPrograms::add_buffers() {
   buffers_.critic_statistics = add("critic/batch_statistics", 2 * critic.statistics_count());
   buffers_.target_statistics = add("target/batch_statistics", 2 * critic.statistics_count());
   buffers_.actor = actor.add_activations(workspace, "actor", all_rows(), true);
+  buffers_.next_actor = actor.add_activations(workspace, "next_actor", spec.batch, false);
   buffers_.critic = critic.add_activations(workspace, "critic", all_rows(), true);
   buffers_.target_critic = critic.add_activations(workspace, "target", all_rows(), false);
 }
 
-SampleActionOp FlashSacPrograms::sample(Operand heads, u32 first_normal,
+FlashSacPrograms::Action FlashSacPrograms::add_action(const std::string& name, int rows_of_heads) {
+  const uint64_t rows = spec.batch;
+  const uint64_t heads = static_cast<uint64_t>(rows_of_heads) * actor.head_width();
+  return {workspace.add_transient(name + "/heads", heads),
+          workspace.add_transient(name + "/noise", rows * layout.action_dim),
+          workspace.add_transient(name + "/log_probability", rows)};
+}
+
+SampleActionOp FlashSacPrograms::sample(const Action& action, u32 first_normal,
                                         Operand critic_input) const {
   SampleActionOp op{};
   op.rows = spec.batch;
   op.actions = layout.action_dim;
   op.heads_stride = actor.head_width();
-  op.heads = heads;
+  op.heads = action.heads;
   op.bias = actor_state.parameters + actor.head_bias();
   op.density = kFlashSacDensity;
   op.stream = kStreamLearnerNoise;
   op.first_normal = first_normal;
   op.action = critic_input + layout.critic_dim;
   op.action_stride = critic_stride();
-  op.log_probability = buffers_.log_probability;
-  op.noise = buffers_.noise;
+  op.log_probability = action.log_probability;
+  op.noise = action.noise;
   return op;
 }
 
@@ -89,20 +96,37 @@ void FlashSacPrograms::record_step(Program& program, const Trained& trained,
   program.record(rows);
 }
 
-void FlashSacPrograms::record_critic() {
-  critic_program = std::make_unique<Program>("flashsac/critic", workspace);
-  Program& program = *critic_program;
-  const LearnerStatistics& scalars = *critic_statistics;
+void FlashSacPrograms::record(Program& program, bool with_actor) {
+  record_next_action(program);
+  if (with_actor) record_action(program);
+  record_critic(program);
+  if (with_actor) record_actor(program);
+}
+
+void FlashSacPrograms::record_next_action(Program& program) {
   const Operand next_observation = buffers_.observation + second_half(observation_stride());
   const Operand next_critic_input = buffers_.critic_input + second_half(critic_stride());
-
   program.record(unpack_observation(layout.next_observation(), next_observation));
-  program.record(unpack_critic(layout.critic(), buffers_.critic_input));
-  program.record(unpack_action(buffers_.critic_input));
   program.record(unpack_critic(layout.next_critic(), next_critic_input));
   actor.record_forward(program, {actor_state.parameters, Operand{}}, spec.batch, next_observation,
-                       observation_stride(), buffers_.actor, buffers_.action_heads);
-  program.record(sample(buffers_.action_heads, 0, next_critic_input));
+                       observation_stride(), buffers_.next_actor, buffers_.next_action.heads);
+  program.record(sample(buffers_.next_action, 0, next_critic_input));
+}
+
+void FlashSacPrograms::record_action(Program& program) {
+  program.record(unpack_observation(layout.observation(), buffers_.observation));
+  program.record(unpack_critic(layout.critic(), buffers_.acting_critic_input));
+  actor.record_forward(program, {actor_state.parameters, buffers_.actor_statistics}, all_rows(),
+                       buffers_.observation, observation_stride(), buffers_.actor,
+                       buffers_.action.heads);
+  // Normals behind those of the next action.
+  program.record(sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input));
+}
+
+void FlashSacPrograms::record_critic(Program& program) {
+  const LearnerStatistics& scalars = *critic_statistics;
+  program.record(unpack_critic(layout.critic(), buffers_.critic_input));
+  program.record(unpack_action(buffers_.critic_input));
   record_targets(program);
   record_critic_loss(program);
   record_gradient_norm(program, critic_state, scalars["loss/critic"], true);
@@ -120,7 +144,7 @@ void FlashSacPrograms::record_targets(Program& program) {
   ProjectTargetOp project = projection();
   project.logits = buffers_.next_logits + second_half(kCritics * value_stride());
   project.bias = target + critic.head_bias();
-  project.log_probability = buffers_.log_probability;
+  project.log_probability = buffers_.next_action.log_probability;
   project.target = buffers_.target_distribution;
   project.takes_smallest = true;
   program.record(project);
@@ -151,17 +175,9 @@ void FlashSacPrograms::record_critic_loss(Program& program) {
                          critic_state.gradient);
 }
 
-void FlashSacPrograms::record_actor() {
-  actor_program = std::make_unique<Program>("flashsac/actor", workspace);
-  Program& program = *actor_program;
+void FlashSacPrograms::record_actor(Program& program) {
   const LearnerStatistics& scalars = *actor_statistics;
   const FlashSacNetwork::Weights weights = {actor_state.parameters, buffers_.actor_statistics};
-
-  program.record(unpack_observation(layout.observation(), buffers_.observation));
-  actor.record_forward(program, weights, all_rows(), buffers_.observation, observation_stride(),
-                       buffers_.actor, buffers_.action_heads);
-  // Normals behind those of the critic program's next action.
-  program.record(sample(buffers_.action_heads, layout.action_dim, buffers_.critic_input));
   record_actor_loss(program);
   actor.record_backward(program, weights, all_rows(), spec.batch, buffers_.observation,
                         observation_stride(), buffers_.actor, buffers_.action_heads_gradient,
@@ -170,7 +186,7 @@ void FlashSacPrograms::record_actor() {
   record_step(program, actor_state, actor, LearningRate::kActor, Operand{});
   program.record(
       actor.move_statistics(actor_state.parameters, buffers_.actor_statistics, all_rows(), finite));
-  program.record(temperature_step(buffers_.log_probability));
+  program.record(temperature_step(buffers_.action.log_probability));
   program.record(scalars.op(finite));
 }
 
@@ -178,7 +194,8 @@ void FlashSacPrograms::record_actor() {
 void FlashSacPrograms::record_actor_loss(Program& program) {
   const LearnerStatistics& scalars = *actor_statistics;
   critic.record_forward(program, {critic_state.parameters, Operand{}}, spec.batch,
-                        buffers_.critic_input, critic_stride(), buffers_.critic, buffers_.logits);
+                        buffers_.acting_critic_input, critic_stride(), buffers_.critic,
+                        buffers_.logits);
   ActorLossOp loss{};
   loss.rows = spec.batch;
   loss.groups = kCritics;
@@ -186,24 +203,24 @@ void FlashSacPrograms::record_actor_loss(Program& program) {
   loss.value_stride = value_stride();
   loss.logits = buffers_.logits;
   loss.bias = critic_state.parameters + critic.head_bias();
-  loss.log_probability = buffers_.log_probability;
+  loss.log_probability = buffers_.action.log_probability;
   loss.log_alpha = log_alpha;
   loss.logits_gradient = buffers_.logits_gradient;
   loss.loss = scalars["loss/actor"];
   loss.entropy = scalars["policy/entropy"];
   loss.takes_smallest = true;
   program.record(loss);
-  critic.record_input_gradient(program, critic_state.parameters, spec.batch, buffers_.critic_input,
-                               critic_stride(), buffers_.critic, buffers_.logits_gradient,
-                               buffers_.input_gradient);
+  critic.record_input_gradient(program, critic_state.parameters, spec.batch,
+                               buffers_.acting_critic_input, critic_stride(), buffers_.critic,
+                               buffers_.logits_gradient, buffers_.input_gradient);
   ActionGradientOp heads{};
   heads.rows = spec.batch;
   heads.actions = layout.action_dim;
   heads.density = kFlashSacDensity;
   heads.heads_stride = actor.head_width();
-  heads.heads = buffers_.action_heads;
+  heads.heads = buffers_.action.heads;
   heads.bias = actor_state.parameters + actor.head_bias();
-  heads.noise = buffers_.noise;
+  heads.noise = buffers_.action.noise;
   heads.action_gradient = buffers_.input_gradient + layout.critic_dim;
   heads.action_gradient_stride = critic_stride();
   heads.log_alpha = log_alpha;

@@ -1,14 +1,14 @@
-// The two programs of one FlashSAC update, recorded once over one workspace. Rows of state and next
-// state pass a network together, so that they share the statistics of its norms: the first half of
-// such a batch is (s, a), the second (s', a').
-//   critic: next action from the actor in evaluation mode -> target critics over both halves ->
-//           projected distribution of the critic with the smaller value at s' -> both critics over
-//           both halves, mean cross entropy -> Adam -> rows normalised, targets moved -> running
-//           statistics of critics and targets, each towards their own batch
-//   actor:  actor over s and s' -> action at s -> smaller value of the critics in evaluation mode
-//   ->
-//           Adam -> rows normalised -> running statistics -> temperature step
-// The actor program reads what the critic program of the same update unpacked.
+// FlashSAC's updates, recorded once over one workspace. Rows of state and next state pass a network
+// together, so that they share the statistics of its norms: the first half of such a batch is
+// (s, a), the second (s', a').
+//   critics: next action from the actor in evaluation mode -> target critics over both halves ->
+//            projected distribution of the critic with the smaller value at s' -> both critics over
+//            both halves, mean cross entropy -> Adam -> rows normalised, targets moved -> running
+//            statistics of critics and targets, each towards their own batch
+//   actor:   actor over s and s' -> action at s -> smaller value of the critics in evaluation mode
+//            -> Adam -> rows normalised -> running statistics -> temperature step
+// The action at s waits for nothing of the critics', so it has buffers of its own and is recorded
+// before them.
 #pragma once
 
 #include "flashsac_network.h"
@@ -27,23 +27,33 @@ struct FlashSacPrograms : SacPrograms {
   FlashSacNetwork actor, critic;
 
  private:
+  // What the actor gives out, and what is drawn for spec.batch of its rows.
+  struct Action {
+    Operand heads, noise, log_probability;
+  };
   struct Buffers {
     Operand observation, critic_input;  // s, then s'
-    Operand action_heads, noise, log_probability, action_heads_gradient;
+    Operand acting_critic_input;        // s with the actor's action
+    Action action, next_action;
+    Operand action_heads_gradient;
     Operand input_gradient;  // of the critics, [row][critic_stride()]
     Operand logits, next_logits, target_distribution, logits_gradient;
     Operand actor_statistics, critic_statistics, target_statistics;  // of the batch
     // The target critics have their own, so that they need not wait for the critics.
-    FlashSacNetwork::Activations actor, critic, target_critic;
+    FlashSacNetwork::Activations actor, next_actor, critic, target_critic;
   };
 
   void add_buffers();
-  // Of spec.batch rows of heads; writes the action behind the critic observation.
-  SampleActionOp sample(Operand heads, u32 first_normal, Operand critic_input) const;
-  void record_critic();
+  Action add_action(const std::string& name, int rows_of_heads);
+  // Writes the action behind the critic observation.
+  SampleActionOp sample(const Action& action, u32 first_normal, Operand critic_input) const;
+  void record(Program& program, bool with_actor) override;
+  void record_next_action(Program& program);
+  void record_action(Program& program);
+  void record_critic(Program& program);
   void record_targets(Program& program);
   void record_critic_loss(Program& program);
-  void record_actor();
+  void record_actor(Program& program);
   void record_actor_loss(Program& program);
   void record_step(Program& program, const Trained& trained, const FlashSacNetwork& network,
                    LearningRate rate, Operand moving_target);

@@ -12,7 +12,7 @@ std::vector<LearnerProgramFacts> learner_facts(const LearnerSpec& spec, const Ro
     return facts_of(program, device, InputUse::kCopied);
   };
   return {{"learner_critic", facts(*programs->critic_program)},
-          {"learner_critic_and_actor", facts(*programs->actor_program)}};
+          {"learner_critic_and_actor", facts(*programs->whole_program)}};
 }
 
 }  // namespace millrace

@@ -53,9 +53,8 @@ std::unique_ptr<SelectedProgram> LearnerSac::update_program(Backend& backend, St
                                                             const SelectionSpec& selection,
                                                             bool with_actor) {
   SelectionSpec of_this = selection;
-  uint64_t digest = digest_of(to_string(device_->precision()), programs_->critic_program->digest());
-  if (with_actor) digest ^= programs_->actor_program->digest();
-  of_this.key.program = hexadecimal(digest);
+  of_this.key.program = hexadecimal(
+      digest_of(to_string(device_->precision()), programs_->program(with_actor).digest()));
   const GraphSpec spec = {with_actor ? "learner_critic_and_actor" : "learner_critic", graph,
                           obstacle_to_graph(backend, graph, with_actor)};
   return std::make_unique<SelectedProgram>(
@@ -63,16 +62,12 @@ std::unique_ptr<SelectedProgram> LearnerSac::update_program(Backend& backend, St
       ProfileState{[this] { before_profile_->save(); }, [this] { before_profile_->restore(); }});
 }
 
-// The first finding of preflight about a program of the update.
+// The first finding of preflight about the update's program.
 std::string LearnerSac::obstacle_to_graph(Backend& backend, GraphPolicy graph,
                                           bool with_actor) const {
-  for (const Program* program : programs_->all()) {
-    if (program == programs_->actor_program.get() && !with_actor) continue;
-    const ProgramFacts facts = facts_of(*program, backend.name(), InputUse::kCopied);
-    std::string reason = first_reason(check_graph(facts, graph_backend_of(backend), graph));
-    if (!reason.empty()) return reason;
-  }
-  return "";
+  const ProgramFacts facts =
+      facts_of(programs_->program(with_actor), backend.name(), InputUse::kCopied);
+  return first_reason(check_graph(facts, graph_backend_of(backend), graph));
 }
 
 // Device work that still uses the carriers or a graph ends first. A constructor that failed half
@@ -181,14 +176,10 @@ void LearnerSac::update(const float* rows, int row_stride, uint64_t update_index
     if (stream_trace_ != nullptr) stream_trace_->collect(false);
     return;
   }
-  run_on_cpu(*programs_->critic_program, {programs_->workspace, with});
-  if (with_actor) run_on_cpu(*programs_->actor_program, {programs_->workspace, with});
+  run_on_cpu(programs_->program(with_actor), {programs_->workspace, with});
 }
 
-void LearnerSac::submit(bool with_actor) {
-  device_->submit(*programs_->critic_program);
-  if (with_actor) device_->submit(*programs_->actor_program);
-}
+void LearnerSac::submit(bool with_actor) { device_->submit(programs_->program(with_actor)); }
 
 void LearnerSac::normalise_from(const float* rows, uint64_t count, int row_stride) {
   if (!observation_normalizer_) return;
@@ -249,7 +240,7 @@ nlohmann::json LearnerSac::take_statistics() {
 
 nlohmann::json LearnerSac::describe() const {
   nlohmann::json list = nlohmann::json::array();
-  for (const Program* program : {programs_->critic_program.get(), programs_->actor_program.get()}) {
+  for (const Program* program : programs_->all()) {
     nlohmann::json ops = nlohmann::json::array();
     for (const Program::Record& record : program->records()) {
       ops.push_back(

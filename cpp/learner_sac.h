@@ -1,7 +1,6 @@
-// LearnerSac: the learner of every algorithm whose update is a program for the critics and one for
-// the actor (sac_programs.h). The mathematics is recorded there; this class owns its state, runs
-// the programs, follows normalisers and learning rates, and names the tensors of a
-// checkpoint.
+// LearnerSac: the learner of every algorithm whose update is a program, of the critics alone or of
+// critics and actor (sac_programs.h). The mathematics is recorded there; this class owns its state,
+// runs the programs, follows normalisers and learning rates, and names the tensors of a checkpoint.
 //
 // On a device the carriers live there; the host keeps a copy of the state alone, for checkpoints
 // and statistics. The constructor's thread is the stream's submit thread and makes

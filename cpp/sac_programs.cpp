@@ -81,6 +81,14 @@ void SacPrograms::add_statistics() {
   actor_state.norm = (*actor_statistics)["actor/grad_norm"];
 }
 
+void SacPrograms::record_programs() {
+  const std::string algorithm = to_string(spec.algorithm);
+  critic_program = std::make_unique<Program>(algorithm + "/critic", workspace);
+  record(*critic_program, false);
+  whole_program = std::make_unique<Program>(algorithm + "/critic_and_actor", workspace);
+  record(*whole_program, true);
+}
+
 UnpackOp SacPrograms::unpack(int column, int width, Operand to, int to_stride, const Mirror& mirror,
                              Operand mean, Operand scale) const {
   UnpackOp op{};

@@ -55,8 +55,13 @@ struct SacPrograms {
   Mirror observation_mirror, critic_mirror, action_mirror;                 // with symmetry
   Operand finite;
   std::unique_ptr<LearnerStatistics> critic_statistics, actor_statistics;
-  std::unique_ptr<Program> critic_program, actor_program;
-  std::vector<const Program*> all() const { return {critic_program.get(), actor_program.get()}; }
+  // An update of the critics alone, and one of critics and actor: one program, so that what the
+  // actor's part does not need of the critics' runs beside it.
+  std::unique_ptr<Program> critic_program, whole_program;
+  const Program& program(bool with_actor) const {
+    return with_actor ? *whole_program : *critic_program;
+  }
+  std::vector<const Program*> all() const { return {critic_program.get(), whole_program.get()}; }
   // Floats of actor_state.parameters that a policy takes.
   uint64_t policy_parameter_count() const { return policy_parameter_count_; }
 
@@ -78,6 +83,10 @@ struct SacPrograms {
   ProjectTargetOp projection() const;  // without its operands but log_alpha
 
   int critic_width() const { return layout.critic_dim + layout.action_dim; }
+  // All of an update, in order.
+  virtual void record(Program& program, bool with_actor) = 0;
+  // Both programs; called once all buffers are there.
+  void record_programs();
   // From row to row of the networks' inputs, and from group to group of their heads.
   virtual int observation_stride() const = 0;
   virtual int critic_stride() const = 0;

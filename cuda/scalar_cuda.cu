@@ -51,15 +51,24 @@ __global__ void __launch_bounds__(kTargetThreads)
                   row[reward.truncated_column], reward.gamma, soft_value);
 }
 
-// Of all threads of the block, to thread 0; as block_sum.
-__device__ float block_maximum(float value, float* room) {
-  value = warp_maximum(value);
-  if (threadIdx.x % kWarp == 0) room[threadIdx.x / kWarp] = value;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    for (int i = 1; i < kLossThreads / kWarp; ++i) value = mr_max(room[i], value);
+enum class Combine { kSum, kMaximum };
+
+// Each of kCount values over all threads of the block: lane 0 of warp i gets value i, the others'
+// are undefined. One barrier for all of them.
+template <int kCount>
+__device__ float combined(const float (&values)[kCount], const Combine (&how)[kCount],
+                          float (&room)[kCount][kLossThreads / kWarp]) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const float value = how[i] == Combine::kSum ? warp_sum(values[i]) : warp_maximum(values[i]);
+    if (lane == 0) room[i][warp] = value;
   }
-  return value;
+  __syncthreads();
+  if (warp >= kCount) return 0.0f;
+  const float value = room[warp][lane];
+  return how[warp] == Combine::kSum ? warp_sum(value) : warp_maximum(value);
 }
 
 struct CriticScalars {
@@ -72,6 +81,7 @@ __global__ void __launch_bounds__(kLossThreads)
                        const CriticScalars scalars) {
   wait_for_kernels_before();
   __shared__ float rooms[4][kLossThreads / kWarp];
+  static_assert(kLossThreads / kWarp == kWarp, "a warp combines what the warps leave");
   const float share = 1.0f / static_cast<float>(now.rows);
   float loss = 0.0f, value_sum = 0.0f, top = -mr_infinity(), bottom = -mr_infinity();
   for (int r = static_cast<int>(threadIdx.x); r < now.rows; r += kLossThreads) {
@@ -85,15 +95,23 @@ __global__ void __launch_bounds__(kLossThreads)
       bottom = mr_max(-value, bottom);
     }
   }
-  loss = block_sum(loss, rooms[0]);
-  value_sum = block_sum(value_sum, rooms[1]);
-  top = block_maximum(top, rooms[2]);
-  bottom = block_maximum(bottom, rooms[3]);
-  if (threadIdx.x != 0) return;
-  *scalars.loss = loss * share;
-  *scalars.value_mean = value_sum * share / static_cast<float>(now.groups);
-  *scalars.value_max = top;
-  *scalars.value_min = -bottom;
+  constexpr Combine kHow[] = {Combine::kSum, Combine::kSum, Combine::kMaximum, Combine::kMaximum};
+  const float found = combined({loss, value_sum, top, bottom}, kHow, rooms);
+  if (threadIdx.x % kWarp != 0) return;
+  switch (threadIdx.x / kWarp) {
+    case 0:
+      *scalars.loss = found * share;
+      return;
+    case 1:
+      *scalars.value_mean = found * share / static_cast<float>(now.groups);
+      return;
+    case 2:
+      *scalars.value_max = found;
+      return;
+    case 3:
+      *scalars.value_min = -found;
+      return;
+  }
 }
 
 template <class Stored>
@@ -112,11 +130,12 @@ __global__ void __launch_bounds__(kLossThreads)
       gradient[now.first_of(r) + g * now.stride] = static_cast<Stored>(g == least ? -share : 0.0f);
     }
   }
-  value_sum = block_sum(value_sum, rooms[0]);
-  log_probability_sum = block_sum(log_probability_sum, rooms[1]);
-  if (threadIdx.x != 0) return;
-  *loss = (mr_exp(*log_alpha) * log_probability_sum - value_sum) * share;
-  *entropy = -log_probability_sum * share;
+  const float alpha = mr_exp(*log_alpha);
+  constexpr Combine kHow[] = {Combine::kSum, Combine::kSum};
+  const float found =
+      combined({alpha * log_probability_sum - value_sum, log_probability_sum}, kHow, rooms);
+  if (threadIdx.x == 0) *loss = found * share;
+  if (threadIdx.x == kWarp) *entropy = -found * share;
 }
 
 template <class AnyOp>

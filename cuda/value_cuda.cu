@@ -1,5 +1,6 @@
-// Categorical critics: a warp computes one row of one group, softmax, loss and gradient in one
-// pass over the atoms, which its lanes keep in registers (of few atoms; more go to local memory).
+// Categorical critics: a warp, or half of one where there are many rows, computes one row of one
+// group, softmax, loss and gradient in one pass over the atoms, which its lanes keep in
+// registers (more than a few hundred go to local memory).
 #include <type_traits>
 
 #include "c51_body.h"
@@ -45,22 +46,37 @@ __device__ Move move_of(const Arguments& arguments, const Projection& projection
   return {reward - discount * alpha * projection.log_probability[r] + (reward - reward), discount};
 }
 
-// This warp's share of the block's dynamic shared memory.
-__device__ u32* warp_memory(int words) {
-  extern __shared__ u32 shared[];
-  return shared + static_cast<size_t>(threadIdx.x / kWarp) * words;
+// Rows go round robin to all teams of a launch of kParts blocks.
+template <class Team>
+constexpr int kTeams = kPartThreads / Team::kLanes;
+template <class Team>
+constexpr int kRowsApart = kParts* kTeams<Team>;
+template <class Team>
+__device__ int first_row() {
+  return static_cast<int>(blockIdx.x) * kTeams<Team> + static_cast<int>(threadIdx.x) / Team::kLanes;
 }
 
+// Of a multiprocessor: with few atoms per lane all kParts run at once on the largest cards.
 template <int kOwn>
-__global__ void __launch_bounds__(kPartThreads)
+constexpr int kBlocksAtOnce = kOwn <= 7 ? 8 : 1;
+
+// This team's share of the block's dynamic shared memory.
+template <class Team>
+__device__ u32* team_memory(int words) {
+  extern __shared__ u32 shared[];
+  return shared + static_cast<size_t>(threadIdx.x / Team::kLanes) * words;
+}
+
+template <class Team, int kOwn>
+__global__ void __launch_bounds__(kPartThreads, kBlocksAtOnce<kOwn>)
     project_targets(const Arguments* arguments, const Values<float> values,
                     const Projection projection) {
   wait_for_kernels_before();
-  const WarpTeam team;
+  const Team team;
   const int atoms = values.support.atoms;
-  u32* room = warp_memory(projection_room(atoms));
+  u32* room = team_memory<Team>(projection_room(atoms));
   const float alpha = mr_exp(*projection.log_alpha);
-  for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
+  for (int at = first_row<Team>(); at < values.rows * values.groups; at += kRowsApart<Team>) {
     const int r = at / values.groups, group = at % values.groups;
     const Move move = move_of(*arguments, projection, alpha, r);
     const u64 first = static_cast<u64>(at) * values.stride;
@@ -79,9 +95,8 @@ struct SmallestValue {
 };
 
 // Of a row's groups the one with the smallest expected value, the first of several.
-template <int kOwn, class Stored>
-__device__ SmallestValue<kOwn> smallest_of(const WarpTeam& team, const Values<Stored>& values,
-                                           int r) {
+template <int kOwn, class Team, class Stored>
+__device__ SmallestValue<kOwn> smallest_of(const Team& team, const Values<Stored>& values, int r) {
   const int atoms = values.support.atoms;
   SmallestValue<kOwn> smallest;
   for (int group = 0; group < values.groups; ++group) {
@@ -94,24 +109,24 @@ __device__ SmallestValue<kOwn> smallest_of(const WarpTeam& team, const Values<St
   return smallest;
 }
 
-// A warp computes all groups of a row.
-template <int kOwn>
-__global__ void __launch_bounds__(kPartThreads)
+// A team computes all groups of a row.
+template <class Team, int kOwn>
+__global__ void __launch_bounds__(kPartThreads, kBlocksAtOnce<kOwn>)
     project_smallest(const Arguments* arguments, const Values<float> values,
                      const Projection projection) {
   wait_for_kernels_before();
-  const WarpTeam team;
+  const Team team;
   const int atoms = values.support.atoms;
-  u32* room = warp_memory(projection_room(atoms));
+  u32* room = team_memory<Team>(projection_room(atoms));
   const float alpha = mr_exp(*projection.log_alpha);
-  for (int r = first_row_of_warp(); r < values.rows; r += kRowsBetween) {
+  for (int r = first_row<Team>(); r < values.rows; r += kRowsApart<Team>) {
     const Move move = move_of(*arguments, projection, alpha, r);
     const SmallestValue<kOwn> smallest = smallest_of<kOwn>(team, values, r);
     float* const out = values.out + static_cast<u64>(r) * values.groups * values.stride;
     project_row(team, values.support, smallest.softmax.probabilities, move.reward, move.discount,
                 room, out);
     team.sync();
-    for (int i = team.lane(); i < atoms; i += kWarp) {
+    for (int i = team.lane(); i < atoms; i += Team::kLanes) {
       for (int group = 1; group < values.groups; ++group) out[group * values.stride + i] = out[i];
     }
   }
@@ -138,17 +153,17 @@ __global__ void __launch_bounds__(kParts)
 }
 
 // parts: kParts each of loss, value sum, value maximum, negated value minimum.
-template <int kOwn, class Stored>
-__global__ void __launch_bounds__(kPartThreads)
+template <class Team, int kOwn, class Stored>
+__global__ void __launch_bounds__(kPartThreads, kBlocksAtOnce<kOwn>)
     critic_losses(const Values<Stored> values, const float* target, float share, float* parts) {
   wait_for_kernels_before();
   __shared__ float room[kPartWarps];
-  __shared__ float extremes[2][kPartWarps];
-  const WarpTeam team;
+  __shared__ float extremes[2][kTeams<Team>];
+  const Team team;
   const int atoms = values.support.atoms;
   float loss = 0.0f, value_sum = 0.0f;
   float top = values.support.v_min, bottom = -values.support.v_max;
-  for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
+  for (int at = first_row<Team>(); at < values.rows * values.groups; at += kRowsApart<Team>) {
     const float* bias = values.bias + at % values.groups * values.stride;
     const u64 first = static_cast<u64>(at) * values.stride;
     const Softmax<kOwn> softmax = softmax_row<kOwn>(team, values.logits + first, bias, atoms);
@@ -159,14 +174,14 @@ __global__ void __launch_bounds__(kPartThreads)
     bottom = mr_max(-value, bottom);
   }
   if (team.leads()) {
-    extremes[0][threadIdx.x / kWarp] = top;
-    extremes[1][threadIdx.x / kWarp] = bottom;
+    extremes[0][threadIdx.x / Team::kLanes] = top;
+    extremes[1][threadIdx.x / Team::kLanes] = bottom;
   }
   const float block_loss = block_sum(team.leads() ? loss : 0.0f, room);
   __syncthreads();
   const float block_values = block_sum(team.leads() ? value_sum : 0.0f, room);
   if (threadIdx.x == 0) {
-    for (int i = 1; i < kPartWarps; ++i) {
+    for (int i = 1; i < kTeams<Team>; ++i) {
       top = mr_max(extremes[0][i], top);
       bottom = mr_max(extremes[1][i], bottom);
     }
@@ -195,16 +210,16 @@ __global__ void __launch_bounds__(kParts)
 }
 
 // parts: kParts each of value sum, sum of log pi.
-template <int kOwn, class Stored>
-__global__ void __launch_bounds__(kPartThreads)
+template <class Team, int kOwn, class Stored>
+__global__ void __launch_bounds__(kPartThreads, kBlocksAtOnce<kOwn>)
     actor_losses(const Values<Stored> values, const float* log_probability, float* parts) {
   wait_for_kernels_before();
   __shared__ float room[kPartWarps];
-  const WarpTeam team;
+  const Team team;
   const int atoms = values.support.atoms;
   const float share = 1.0f / static_cast<float>(values.rows) / static_cast<float>(values.groups);
   float value_sum = 0.0f, log_probability_sum = 0.0f;
-  for (int at = first_row_of_warp(); at < values.rows * values.groups; at += kRowsBetween) {
+  for (int at = first_row<Team>(); at < values.rows * values.groups; at += kRowsApart<Team>) {
     const int r = at / values.groups, group = at % values.groups;
     const u64 first = static_cast<u64>(at) * values.stride;
     const Softmax<kOwn> softmax =
@@ -224,17 +239,17 @@ __global__ void __launch_bounds__(kPartThreads)
   }
 }
 
-// The same of the smallest value alone; a warp computes all groups of a row.
-template <int kOwn, class Stored>
-__global__ void __launch_bounds__(kPartThreads)
+// The same of the smallest value alone; a team computes all groups of a row.
+template <class Team, int kOwn, class Stored>
+__global__ void __launch_bounds__(kPartThreads, kBlocksAtOnce<kOwn>)
     smallest_actor_losses(const Values<Stored> values, const float* log_probability, float* parts) {
   wait_for_kernels_before();
   __shared__ float room[kPartWarps];
-  const WarpTeam team;
+  const Team team;
   const int atoms = values.support.atoms;
   const float share = 1.0f / static_cast<float>(values.rows);
   float value_sum = 0.0f, log_probability_sum = 0.0f;
-  for (int r = first_row_of_warp(); r < values.rows; r += kRowsBetween) {
+  for (int r = first_row<Team>(); r < values.rows; r += kRowsApart<Team>) {
     const SmallestValue<kOwn> smallest = smallest_of<kOwn>(team, values, r);
     for (int group = 0; group < values.groups; ++group) {
       Stored* const out =
@@ -243,7 +258,7 @@ __global__ void __launch_bounds__(kPartThreads)
         value_gradient_row(team, values.support, smallest.softmax.probabilities, smallest.value,
                            share, out);
       } else {
-        for (int i = team.lane(); i < atoms; i += kWarp) out[i] = Stored(0.0f);
+        for (int i = team.lane(); i < atoms; i += Team::kLanes) out[i] = Stored(0.0f);
       }
     }
     value_sum += smallest.value;
@@ -268,12 +283,25 @@ Values<Stored> values_of(const CudaFrame& frame, const AnyOp& op, Stored* out) {
           out};
 }
 
-// Calls launch with the smallest of our numbers of atoms per lane that holds the support.
+template <class RowTeam, int kAtomsOfALane>
+struct Teamwork {
+  using Team = RowTeam;
+  static constexpr int kOwn = kAtomsOfALane;
+};
+
+// Calls launch with the smallest of our teams and numbers of atoms per lane that holds the support.
+// Half a warp takes a row where whole ones would take several: two at once cost less than one after
+// the other, but a single one takes longer. Both halves work together, so rows must come out even.
 template <class Launch>
-cudaError_t launch_for(const Support& support, const Launch& launch) {
-  if (support.atoms <= 4 * kWarp) return launch(std::integral_constant<int, 4>());
-  if (support.atoms <= 16 * kWarp) return launch(std::integral_constant<int, 16>());
-  if (support.atoms <= 128 * kWarp) return launch(std::integral_constant<int, 128>());
+cudaError_t launch_for(const Support& support, int rows, const Launch& launch) {
+  using HalfWarp = LaneTeam<kWarp / 2>;
+  const bool are_many = rows >= 2 * kRowsApart<WarpTeam>;
+  if (support.atoms <= 7 * HalfWarp::kLanes && are_many && rows % 2 == 0) {
+    return launch(Teamwork<HalfWarp, 7>());
+  }
+  if (support.atoms <= 4 * kWarp) return launch(Teamwork<WarpTeam, 4>());
+  if (support.atoms <= 16 * kWarp) return launch(Teamwork<WarpTeam, 16>());
+  if (support.atoms <= 128 * kWarp) return launch(Teamwork<WarpTeam, 128>());
   return cudaErrorInvalidValue;
 }
 
@@ -291,26 +319,30 @@ cudaError_t launch_op(const CudaFrame& frame, const ProjectTargetOp& op) {
                                  op.gamma,
                                  frame.floats(op.log_probability),
                                  frame.floats(op.log_alpha)};
-  const size_t shared_bytes =
-      static_cast<size_t>(kPartWarps * projection_room(op.support.atoms)) * sizeof(u32);
-  return launch_for(op.support, [&](auto own) {
-    constexpr int kOwn = decltype(own)::value;
-    return launch_kernel(frame.stream, kParts, kPartThreads, shared_bytes,
-                         op.takes_smallest ? project_smallest<kOwn> : project_targets<kOwn>,
-                         frame.arguments, values_of(frame, op, frame.floats(op.target)),
-                         projection);
+  const int rows = op.takes_smallest ? op.rows : op.rows * op.groups;
+  return launch_for(op.support, rows, [&](auto teamwork) {
+    using Team = typename decltype(teamwork)::Team;
+    constexpr int kOwn = decltype(teamwork)::kOwn;
+    const size_t shared_bytes =
+        static_cast<size_t>(kTeams<Team> * projection_room(op.support.atoms)) * sizeof(u32);
+    return launch_kernel(
+        frame.stream, kParts, kPartThreads, shared_bytes,
+        op.takes_smallest ? project_smallest<Team, kOwn> : project_targets<Team, kOwn>,
+        frame.arguments, values_of(frame, op, frame.floats(op.target)), projection);
   });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op) {
   const float share = 1.0f / static_cast<float>(op.rows);
   const float loss_share = op.is_mean_over_groups ? share / static_cast<float>(op.groups) : share;
-  const cudaError_t code = launch_for(op.support, [&](auto own) {
+  const cudaError_t code = launch_for(op.support, op.rows * op.groups, [&](auto teamwork) {
     return with_stored(frame, op.logits_gradient, [&](auto* gradient) {
       using Stored = std::remove_pointer_t<decltype(gradient)>;
-      return launch_kernel(
-          frame.stream, kParts, kPartThreads, 0, critic_losses<decltype(own)::value, Stored>,
-          values_of(frame, op, gradient), frame.floats(op.target), loss_share, frame.scratch);
+      using Team = typename decltype(teamwork)::Team;
+      return launch_kernel(frame.stream, kParts, kPartThreads, 0,
+                           critic_losses<Team, decltype(teamwork)::kOwn, Stored>,
+                           values_of(frame, op, gradient), frame.floats(op.target), loss_share,
+                           frame.scratch);
     });
   });
   if (code != cudaSuccess) return code;
@@ -321,14 +353,17 @@ cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ActorLossOp& op) {
-  const cudaError_t code = launch_for(op.support, [&](auto own) {
+  const int rows = op.takes_smallest ? op.rows : op.rows * op.groups;
+  const cudaError_t code = launch_for(op.support, rows, [&](auto teamwork) {
     return with_stored(frame, op.logits_gradient, [&](auto* gradient) {
       using Stored = std::remove_pointer_t<decltype(gradient)>;
-      constexpr int kOwn = decltype(own)::value;
-      return launch_kernel(
-          frame.stream, kParts, kPartThreads, 0,
-          op.takes_smallest ? smallest_actor_losses<kOwn, Stored> : actor_losses<kOwn, Stored>,
-          values_of(frame, op, gradient), frame.floats(op.log_probability), frame.scratch);
+      using Team = typename decltype(teamwork)::Team;
+      constexpr int kOwn = decltype(teamwork)::kOwn;
+      return launch_kernel(frame.stream, kParts, kPartThreads, 0,
+                           op.takes_smallest ? smallest_actor_losses<Team, kOwn, Stored>
+                                             : actor_losses<Team, kOwn, Stored>,
+                           values_of(frame, op, gradient), frame.floats(op.log_probability),
+                           frame.scratch);
     });
   });
   if (code != cudaSuccess) return code;

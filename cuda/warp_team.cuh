@@ -1,4 +1,5 @@
-// A warp as the team of one row (team.h), and the sum of a block in an order that never varies.
+// Lanes of a warp as the team of one row (team.h), and the sum of a block in an order that never
+// varies.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,33 +9,41 @@ namespace millrace {
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
-// Both give every lane the same bits: partners exchange, so each pair computes one value.
-__device__ inline float warp_sum(float value) {
+// Of each kLanes neighbours. Both give every lane the same bits: partners exchange, so each pair
+// computes one value.
+template <int kLanes = kWarp>
+__device__ float warp_sum(float value) {
 #pragma unroll
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+  for (int distance = kLanes / 2; distance > 0; distance /= 2) {
     value += __shfl_xor_sync(kAllLanes, value, distance);
   }
   return value;
 }
 
-__device__ inline float warp_maximum(float value) {
+template <int kLanes = kWarp>
+__device__ float warp_maximum(float value) {
 #pragma unroll
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+  for (int distance = kLanes / 2; distance > 0; distance /= 2) {
     const float other = __shfl_xor_sync(kAllLanes, value, distance);
     value = other > value ? other : value;
   }
   return value;
 }
 
-struct WarpTeam {
-  __device__ int lane() const { return static_cast<int>(threadIdx.x) % kWarp; }
-  __device__ int size() const { return kWarp; }
+// kWarp / kLanes teams to a warp, which do everything together: as many rows at once.
+template <int kTeamLanes>
+struct LaneTeam {
+  static constexpr int kLanes = kTeamLanes;
+  __device__ int lane() const { return static_cast<int>(threadIdx.x) % kLanes; }
+  __device__ int size() const { return kLanes; }
   __device__ bool leads() const { return lane() == 0; }
   __device__ void sync() const { __syncwarp(); }
-  __device__ float maximum(float value) const { return warp_maximum(value); }
-  __device__ float sum(float value) const { return warp_sum(value); }
+  __device__ float maximum(float value) const { return warp_maximum<kLanes>(value); }
+  __device__ float sum(float value) const { return warp_sum<kLanes>(value); }
   __device__ void add(unsigned* to, unsigned value) const { atomicAdd(to, value); }
 };
+
+using WarpTeam = LaneTeam<kWarp>;
 
 // Of all threads of the block, to thread 0. Every thread calls it; `room` holds one value per warp
 // and is free again after the next __syncthreads().

@@ -18,7 +18,7 @@ TEST(BenchLearner, ReportsEveryFigureOfEveryRunAsAPositiveNumberAndEveryOp) {
   EXPECT_EQ(report["task"], "g1_walk_flat");
   EXPECT_EQ(report["precision"], "fp32");
   EXPECT_EQ(report["rounds"].size(), 2u);
-  for (const char* name : {"eager_us", "critic_us", "actor_us", "arguments_us", "tflop_per_s"}) {
+  for (const char* name : {"eager_us", "critic_us", "whole_us", "arguments_us", "tflop_per_s"}) {
     EXPECT_GT(report["medians"][name].get<double>(), 0) << name;
   }
   EXPECT_FALSE(report["medians"].contains("graph_us"));  // the cpu has none

@@ -43,41 +43,69 @@ TEST(FastSacPrograms, RecordsWithoutMemory) {
 // Each update of a critic moves its target; the actor's has none.
 TEST(FastSacPrograms, StepsFollowTheirGradientNormsAndStatisticsComeLast) {
   const FastSacPrograms programs(small_spec(), small_layout());
-  for (const Program* program : {programs.critic_program.get(), programs.actor_program.get()}) {
-    const std::vector<std::string> kinds = kinds_of(*program);
-    const auto norms = ops_of<GradientNormOp>(*program);
-    const auto steps = ops_of<AdamWOp>(*program);
-    ASSERT_EQ(norms.size(), 1u);
-    ASSERT_EQ(steps.size(), 1u);
-    const auto at = [&](const Op& op) {
-      return std::find(kinds.begin(), kinds.end(), kind_of(op)) - kinds.begin();
-    };
-    EXPECT_EQ(at(norms[0]) + 1, at(steps[0]));
-    EXPECT_EQ(at(StatisticsOp{}), static_cast<std::ptrdiff_t>(kinds.size()) - 1);
-    EXPECT_EQ(steps[0].count, norms[0].count);
-    EXPECT_EQ(steps[0].finite.carrier, programs.finite.carrier);
+  for (const bool with_actor : {false, true}) {
+    const Program& program = programs.program(with_actor);
+    const size_t networks = with_actor ? 2 : 1;
+    const std::vector<std::string> kinds = kinds_of(program);
+    const auto norms = ops_of<GradientNormOp>(program);
+    const auto steps = ops_of<AdamWOp>(program);
+    ASSERT_EQ(norms.size(), networks);
+    ASSERT_EQ(steps.size(), networks);
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      if (kinds[i] != kind_of(GradientNormOp{})) continue;
+      EXPECT_EQ(kinds[i + 1], kind_of(AdamWOp{}));
+    }
+    EXPECT_EQ(kinds.back(), kind_of(StatisticsOp{}));
+    for (size_t i = 0; i < networks; ++i) {
+      EXPECT_EQ(steps[i].count, norms[i].count);
+      EXPECT_EQ(steps[i].finite.carrier, programs.finite.carrier);
+      EXPECT_EQ(norms[i].opens, i == 0);
+    }
+    EXPECT_EQ(steps[0].target.carrier, programs.target.carrier);
+    EXPECT_EQ(steps[0].count, programs.critic.parameter_count());
+    EXPECT_EQ(ops_of<TemperatureOp>(program).size(), 1u);
+    if (!with_actor) continue;
+    EXPECT_FALSE(steps[1].target.used());
+    EXPECT_EQ(steps[1].count, programs.actor.parameter_count());
   }
-  const AdamWOp critic = ops_of<AdamWOp>(*programs.critic_program)[0];
-  const AdamWOp actor = ops_of<AdamWOp>(*programs.actor_program)[0];
-  EXPECT_EQ(critic.target.carrier, programs.target.carrier);
-  EXPECT_EQ(critic.count, programs.critic.parameter_count());
-  EXPECT_FALSE(actor.target.used());
-  EXPECT_EQ(actor.count, programs.actor.parameter_count());
-  EXPECT_EQ(ops_of<TemperatureOp>(*programs.critic_program).size(), 1u);
-  EXPECT_TRUE(ops_of<TemperatureOp>(*programs.actor_program).empty());
-  EXPECT_TRUE(ops_of<GradientNormOp>(*programs.critic_program)[0].opens);
-  EXPECT_FALSE(ops_of<GradientNormOp>(*programs.actor_program)[0].opens);
+}
+
+// The actor's way to its new action waits for nothing of the critics', nor they for it, up to the
+// critics' loss.
+TEST(FastSacPrograms, TheNewActionIsMadeBesideTheCritics) {
+  const FastSacPrograms programs(small_spec(), small_layout());
+  const std::vector<Program::Record>& records = programs.whole_program->records();
+  const auto all_before = [&](size_t at) {
+    std::vector<bool> before(records.size(), false);
+    before[at] = true;
+    for (size_t i = at + 1; i-- > 0;) {
+      if (!before[i]) continue;
+      for (const int one : records[i].after) before[static_cast<size_t>(one)] = true;
+    }
+    return before;
+  };
+  std::vector<size_t> actions;
+  size_t loss = 0;
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (std::holds_alternative<SampleActionOp>(records[i].op)) actions.push_back(i);
+    if (std::holds_alternative<CriticLossOp>(records[i].op)) loss = i;
+  }
+  ASSERT_EQ(actions.size(), 2u);
+  ASSERT_GT(loss, actions[1]);
+  EXPECT_TRUE(all_before(loss)[actions[0]]);
+  EXPECT_FALSE(all_before(loss)[actions[1]]);
+  EXPECT_FALSE(all_before(actions[1])[actions[0]]);
+  EXPECT_NE(records[actions[0]].lane, records[actions[1]].lane);
 }
 
 TEST(FastSacPrograms, TheTwoActionsOfAnUpdateDrawDifferentNormals) {
   const FastSacPrograms programs(small_spec(), small_layout());
-  const auto next = ops_of<SampleActionOp>(*programs.critic_program);
-  const auto now = ops_of<SampleActionOp>(*programs.actor_program);
-  ASSERT_EQ(next.size(), 1u);
-  ASSERT_EQ(now.size(), 1u);
-  EXPECT_EQ(next[0].first_normal, 0u);
-  EXPECT_EQ(now[0].first_normal, static_cast<u32>(small_layout().action_dim));
-  EXPECT_EQ(now[0].stream, next[0].stream);
+  EXPECT_EQ(ops_of<SampleActionOp>(*programs.critic_program).size(), 1u);
+  const auto actions = ops_of<SampleActionOp>(*programs.whole_program);
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_EQ(actions[0].first_normal, 0u);
+  EXPECT_EQ(actions[1].first_normal, static_cast<u32>(small_layout().action_dim));
+  EXPECT_EQ(actions[1].stream, actions[0].stream);
   EXPECT_EQ(ops_of<ProjectTargetOp>(*programs.critic_program)[0].groups, 2);
   EXPECT_EQ(ops_of<CriticLossOp>(*programs.critic_program)[0].groups, 2);
 }
@@ -91,7 +119,7 @@ TEST(FastSacPrograms, ScalarCriticsHaveOneValueEach) {
   EXPECT_EQ(target[0].value_stride, programs.critic.head_width());
   EXPECT_EQ(target[0].bias.carrier, programs.target.carrier);
   EXPECT_EQ(ops_of<ScalarCriticLossOp>(*programs.critic_program).size(), 1u);
-  EXPECT_EQ(ops_of<ScalarActorLossOp>(*programs.actor_program).size(), 1u);
+  EXPECT_EQ(ops_of<ScalarActorLossOp>(*programs.whole_program).size(), 1u);
   EXPECT_TRUE(ops_of<CriticLossOp>(*programs.critic_program).empty());
   EXPECT_TRUE(ops_of<LayerForwardOp>(*programs.critic_program).empty());
 }
@@ -105,7 +133,7 @@ TEST(FastSacPrograms, SymmetryMirrorsEveryVectorAndGathersHalf) {
   }
   spec.symmetry = true;
   const FastSacPrograms programs(spec, small_layout());
-  for (const Program* program : {programs.critic_program.get(), programs.actor_program.get()}) {
+  for (const Program* program : programs.all()) {
     for (const UnpackOp& op : ops_of<UnpackOp>(*program)) {
       EXPECT_TRUE(op.mirror_source.used());
       EXPECT_TRUE(op.mirror_sign.used());

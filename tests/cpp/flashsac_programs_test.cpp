@@ -38,7 +38,7 @@ TEST(FlashSacPrograms, StatisticsMoveOnlyAfterTheStep) {
   EXPECT_EQ(critic[0].running.carrier, programs.critic_state.parameters.carrier);
   EXPECT_EQ(critic[1].running.carrier, programs.target.carrier);
   EXPECT_NE(critic[0].batch.carrier, critic[1].batch.carrier);
-  EXPECT_EQ(ops_of<RunningStatisticsOp>(*programs.actor_program).size(), 1u);
+  EXPECT_EQ(ops_of<RunningStatisticsOp>(*programs.whole_program).size(), 3u);
 }
 
 // Both halves together where it learns, one half in evaluation mode where it acts or is only asked.
@@ -46,19 +46,17 @@ TEST(FlashSacPrograms, TrainingSeesBothStatesTogether) {
   const LearnerSpec spec = small_flash_spec();
   const FlashSacPrograms programs(spec, small_layout());
   int training = 0, evaluating = 0;
-  for (const Program* program : programs.all()) {
-    for (const BatchNormForwardOp& op : ops_of<BatchNormForwardOp>(*program)) {
-      EXPECT_EQ(op.norm.rows, op.norm.is_training ? 2 * spec.batch : spec.batch);
-      (op.norm.is_training ? training : evaluating) += 1;
-    }
+  for (const BatchNormForwardOp& op : ops_of<BatchNormForwardOp>(*programs.whole_program)) {
+    EXPECT_EQ(op.norm.rows, op.norm.is_training ? 2 * spec.batch : spec.batch);
+    (op.norm.is_training ? training : evaluating) += 1;
   }
   EXPECT_EQ(training, 3 * 5);    // targets, critics, actor
   EXPECT_EQ(evaluating, 2 * 5);  // next action, critics of the actor's loss
   EXPECT_TRUE(ops_of<ProjectTargetOp>(*programs.critic_program)[0].takes_smallest);
   EXPECT_TRUE(ops_of<CriticLossOp>(*programs.critic_program)[0].is_mean_over_groups);
-  EXPECT_TRUE(ops_of<ActorLossOp>(*programs.actor_program)[0].takes_smallest);
+  EXPECT_TRUE(ops_of<ActorLossOp>(*programs.whole_program)[0].takes_smallest);
   EXPECT_TRUE(ops_of<TemperatureOp>(*programs.critic_program).empty());
-  EXPECT_EQ(ops_of<TemperatureOp>(*programs.actor_program).size(), 1u);
+  EXPECT_EQ(ops_of<TemperatureOp>(*programs.whole_program).size(), 1u);
 }
 
 TEST(FlashSacPrograms, SettingsOfAnotherAlgorithmAreABug) {

@@ -25,7 +25,7 @@ TEST(LearnerFacts, AreThoseOfEveryOpThatALearnerRecords) {
     EXPECT_EQ(facts[1].graph, "learner_critic_and_actor");
     EXPECT_EQ(facts[0].program.name, programs->critic_program->name());
     EXPECT_EQ(facts[0].program.ops.size(), programs->critic_program->records().size());
-    EXPECT_EQ(facts[1].program.ops.size(), programs->actor_program->records().size());
+    EXPECT_EQ(facts[1].program.ops.size(), programs->whole_program->records().size());
     EXPECT_NE(facts[0].program.ops[0].site.find(kSite), std::string::npos);
     EXPECT_EQ(facts[0].program.ops[0].device, "fake_cuda");
   }

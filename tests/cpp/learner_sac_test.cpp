@@ -65,7 +65,7 @@ TEST(LearnerSac, DescribesItsPrograms) {
   const LearnerSac learner(SacPrograms::make(small_flash_spec(), small_layout()), {}, 9);
   const nlohmann::json programs = learner.describe().at("programs");
   ASSERT_EQ(programs.size(), 2u);
-  EXPECT_EQ(programs[1].at("name"), "flashsac/actor");
+  EXPECT_EQ(programs[1].at("name"), "flashsac/critic_and_actor");
   EXPECT_GT(programs[0].at("ops").size(), 40u);
 }
 

@@ -47,8 +47,7 @@ TEST(ProgramCpu, TheSameArgumentsGiveTheSameBits) {
   for (Trained* each : {&one, &two, &other}) {
     for (uint64_t tick = 0; tick < 3; ++tick) {
       each->arguments.tick = tick;
-      run_on_cpu(*each->programs.critic_program, {each->programs.workspace, each->arguments});
-      run_on_cpu(*each->programs.actor_program, {each->programs.workspace, each->arguments});
+      run_on_cpu(*each->programs.whole_program, {each->programs.workspace, each->arguments});
     }
   }
   EXPECT_EQ(one.parameters(), two.parameters());

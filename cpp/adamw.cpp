@@ -6,6 +6,7 @@
 #include "adamw_body.h"
 #include "elementary.h"
 #include "lanes.h"
+#include "row_norm.h"
 
 namespace millrace {
 namespace {
@@ -34,9 +35,13 @@ MR_CLONES void adamw_with_target(const AdamWStep& step, const float* __restrict 
   }
 }
 
-}  // namespace
+MR_CLONES void move_target(const float* __restrict parameters, float* __restrict target, float rate,
+                           uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) target[i] += rate * (parameters[i] - target[i]);
+}
 
-void execute(const GradientNormOp& op, const CpuFrame& frame) {
+// Whether the step may be taken.
+bool measure_gradient(const AdamWOp& op, const CpuFrame& frame) {
   const float* gradient = frame.floats(op.gradient);
   double sum = 0;
   for (uint64_t i = 0; i < op.count; i += kNormBlock) {
@@ -48,10 +53,13 @@ void execute(const GradientNormOp& op, const CpuFrame& frame) {
   if (!mr_isfinite(norm) || !mr_isfinite(frame.scalar(op.loss))) finite = 0.0f;
   frame.scalar(op.norm) = norm;
   frame.scalar(op.clip) = gradient_clip(op.max_norm, norm);
+  return finite == 1.0f;
 }
 
+}  // namespace
+
 void execute(const AdamWOp& op, const CpuFrame& frame) {
-  if (frame.scalar(op.finite) != 1.0f) return;
+  if (!measure_gradient(op, frame)) return;
   uint64_t& count = *frame.counters(op.step);
   AdamWStep step = adamw_step(op.constants, frame.arguments.learning_rate(op.rate), ++count);
   step.gradient_scale = frame.scalar(op.clip);
@@ -60,11 +68,14 @@ void execute(const AdamWOp& op, const CpuFrame& frame) {
   float* parameters = frame.floats(op.parameters);
   float* first = frame.floats(op.first_moment);
   float* second = frame.floats(op.second_moment);
-  if (op.target.used()) {
+  if (op.target.used() && op.rows.empty()) {
     adamw_with_target(step, gradient, parameters, first, second, frame.floats(op.target), op.count);
-  } else {
-    adamw(step, gradient, parameters, first, second, op.count);
+    return;
   }
+  adamw(step, gradient, parameters, first, second, op.count);
+  scale_rows(op.rows, parameters);
+  if (!op.target.used()) return;
+  move_target(parameters, frame.floats(op.target), step.target_rate, op.count);
 }
 
 void execute(const TemperatureOp& op, const CpuFrame& frame) {

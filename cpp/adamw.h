@@ -1,12 +1,11 @@
 // The optimizer of the CPU backend: gradient norm with the finite verdict, AdamW with the target
-// network's moving average in the same pass, and the temperature's step.
+// network's moving average, and the temperature's step.
 #pragma once
 
 #include "program_cpu.h"
 
 namespace millrace {
 
-void execute(const GradientNormOp& op, const CpuFrame& frame);
 void execute(const AdamWOp& op, const CpuFrame& frame);
 void execute(const TemperatureOp& op, const CpuFrame& frame);
 

@@ -111,8 +111,7 @@ void FastSacPrograms::record_critic(Program& program) {
   program.record(unpack_critic(layout.critic(), buffers_.critic_input));
   program.record(unpack_action(buffers_.critic_input));
   record_critic_loss(program);
-  record_gradient_norm(program, critic_state, scalars["loss/critic"], true);
-  AdamWOp step = step_of(critic_state, LearningRate::kCritic);
+  AdamWOp step = step_of(critic_state, scalars["loss/critic"], true, LearningRate::kCritic);
   step.target = target;
   program.record(step);
   program.record(temperature_step(buffers_.next_action.log_probability));
@@ -248,8 +247,7 @@ void FastSacPrograms::record_actor(Program& program) {
   program.record(heads);
   actor.record_backward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
                         buffers_.actor, buffers_.action_heads_gradient, actor_state.gradient);
-  record_gradient_norm(program, actor_state, scalars["loss/actor"], false);
-  program.record(step_of(actor_state, LearningRate::kActor));
+  program.record(step_of(actor_state, scalars["loss/actor"], false, LearningRate::kActor));
   program.record(scalars.op(finite));
 }
 

@@ -84,18 +84,6 @@ SampleActionOp FlashSacPrograms::sample(const Action& action, u32 first_normal,
   return op;
 }
 
-void FlashSacPrograms::record_step(Program& program, const Trained& trained,
-                                   const FlashSacNetwork& network, LearningRate rate,
-                                   Operand moving_target) {
-  program.record(step_of(trained, rate));
-  NormaliseRowsOp rows{};
-  rows.blocks = network.row_blocks();
-  rows.parameters = trained.parameters;
-  rows.finite = finite;
-  rows.target = moving_target;
-  program.record(rows);
-}
-
 void FlashSacPrograms::record(Program& program, bool with_actor) {
   record_next_action(program);
   if (with_actor) record_action(program);
@@ -129,8 +117,10 @@ void FlashSacPrograms::record_critic(Program& program) {
   program.record(unpack_action(buffers_.critic_input));
   record_targets(program);
   record_critic_loss(program);
-  record_gradient_norm(program, critic_state, scalars["loss/critic"], true);
-  record_step(program, critic_state, critic, LearningRate::kCritic, target);
+  AdamWOp step = step_of(critic_state, scalars["loss/critic"], true, LearningRate::kCritic);
+  step.rows = critic.row_blocks();
+  step.target = target;
+  program.record(step);
   program.record(critic.move_statistics(critic_state.parameters, buffers_.critic_statistics,
                                         all_rows(), finite));
   program.record(critic.move_statistics(target, buffers_.target_statistics, all_rows(), finite));
@@ -182,8 +172,9 @@ void FlashSacPrograms::record_actor(Program& program) {
   actor.record_backward(program, weights, all_rows(), spec.batch, buffers_.observation,
                         observation_stride(), buffers_.actor, buffers_.action_heads_gradient,
                         actor_state.gradient);
-  record_gradient_norm(program, actor_state, scalars["loss/actor"], false);
-  record_step(program, actor_state, actor, LearningRate::kActor, Operand{});
+  AdamWOp step = step_of(actor_state, scalars["loss/actor"], false, LearningRate::kActor);
+  step.rows = actor.row_blocks();
+  program.record(step);
   program.record(
       actor.move_statistics(actor_state.parameters, buffers_.actor_statistics, all_rows(), finite));
   program.record(temperature_step(buffers_.action.log_probability));

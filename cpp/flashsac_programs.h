@@ -55,8 +55,6 @@ struct FlashSacPrograms : SacPrograms {
   void record_critic_loss(Program& program);
   void record_actor(Program& program);
   void record_actor_loss(Program& program);
-  void record_step(Program& program, const Trained& trained, const FlashSacNetwork& network,
-                   LearningRate rate, Operand moving_target);
 
   int observation_stride() const override { return actor.input_stride(); }
   int critic_stride() const override { return critic.input_stride(); }

@@ -115,14 +115,6 @@ std::vector<Extent> extents(const RmsNormBackwardOp& op) {
           {op.gain, columns},    {op.input_gradient, values}, {op.gain_gradient, columns}};
 }
 
-std::vector<Extent> extents(const NormaliseRowsOp& op) {
-  uint64_t end = 0;
-  for (const RowBlock& block : op.blocks) {
-    end = std::max<uint64_t>(end, block.first + product(block.rows, block.width));
-  }
-  return {{op.parameters, end}, {op.target, end}, {op.finite, 1}};
-}
-
 std::vector<Extent> extents(const SampleActionOp& op) {
   return {read(op.heads, matrix(op.rows, product(2, op.actions), op.heads_stride)),
           read(op.bias, product(2, op.actions)),
@@ -206,19 +198,16 @@ std::vector<Extent> extents(const ScalarActorLossOp& op) {
           {op.entropy, 1}};
 }
 
-std::vector<Extent> extents(const GradientNormOp& op) {
-  return {
-      read(op.gradient, op.count), read(op.loss, 1), {op.norm, 1}, {op.clip, 1}, {op.finite, 1}};
-}
-
 std::vector<Extent> extents(const AdamWOp& op) {
   return {{op.parameters, op.count},
           read(op.gradient, op.count),
           {op.first_moment, op.count},
           {op.second_moment, op.count},
           {op.step, 1},
-          read(op.clip, 1),
-          read(op.finite, 1),
+          read(op.loss, 1),
+          {op.norm, 1},
+          {op.clip, 1},
+          {op.finite, 1},
           {op.target, op.count}};
 }
 
@@ -262,11 +251,24 @@ bool can_take_inputs(const Op& op) {
   return std::holds_alternative<GemmOp>(op) || std::holds_alternative<PointwiseOp>(op);
 }
 
+// Where the last of the blocks ends; nowhere, if one does not begin where the one before it ends.
+uint64_t end_of(const std::vector<RowBlock>& blocks) {
+  uint64_t end = 0;
+  for (const RowBlock& block : blocks) {
+    if (block.first != end) return UINT64_MAX;
+    end += product(block.rows, block.width);
+  }
+  return end;
+}
+
 // What beside its extents makes an op another one.
 std::string variety_of(const Op& op) {
   if (const auto* gemm = std::get_if<GemmOp>(&op)) {
     return std::to_string(gemm->m) + "x" + std::to_string(gemm->n) + "x" + std::to_string(gemm->k) +
            (gemm->has_relu ? " relu" : "");
+  }
+  if (const auto* step = std::get_if<AdamWOp>(&op)) {
+    return step->rows.empty() ? "" : std::to_string(step->rows.size()) + " blocks of rows";
   }
   if (const auto* pointwise = std::get_if<PointwiseOp>(&op)) {
     return std::to_string(static_cast<int>(pointwise->function)) + "," +
@@ -355,6 +357,10 @@ void Program::append(const Record& record) {
   if (const auto* gemm = std::get_if<GemmOp>(&record.op)) {
     MR_CHECK(!gemm->accumulates || (!gemm->bias.used() && !gemm->has_relu),
              who + " accumulates, so it has no bias and no ReLU");
+  }
+  if (const auto* step = std::get_if<AdamWOp>(&record.op)) {
+    MR_CHECK(step->rows.empty() || end_of(step->rows) == step->count,
+             who + " has rows that are not all of its parameters, one behind the other");
   }
   if (const auto* pointwise = std::get_if<PointwiseOp>(&record.op)) {
     const ScalarSource& scalar = pointwise->scalar;

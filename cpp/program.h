@@ -246,32 +246,20 @@ struct ScalarActorLossOp {
 
 // norm = |gradient|; clip = min(1, max_norm / norm) (1 when max_norm is 0); finite stays 1 only if
 // it was 1 and both loss and norm are finite. `opens` starts the update's chain with finite = 1.
-struct GradientNormOp {
-  uint64_t count;
-  Operand gradient, loss;
-  float max_norm;
-  bool opens;
-  Operand norm, clip, finite;  // scalars
-};
-
-// One AdamW step where finite is 1, else nothing. `step` (u64) counts the steps taken, on the
-// device, because only the device knows which ones were. With a target: target += tau (new -
-// target).
+// Then, where finite is 1, else nothing: one AdamW step with the clipped gradient; the rows of
+// every block are scaled to their length; with a target, target += tau (new - target). `step` (u64)
+// counts the steps taken, on the device, because only the device knows which ones were.
 struct AdamWOp {
   uint64_t count;
   Operand parameters, gradient, first_moment, second_moment, step;
-  Operand clip, finite;
+  Operand loss;
+  float max_norm;
+  bool opens;
+  Operand norm, clip, finite;  // scalars
   AdamWConstants constants;
   LearningRate rate;
+  std::vector<RowBlock> rows;  // all parameters, one block behind the other; or none
   Operand target;
-};
-
-// Where finite is 1: the rows of every block are scaled to their length, then target += tau
-// (parameters - target). Parameters beside the blocks stay, and so do their targets.
-struct NormaliseRowsOp {
-  std::vector<RowBlock> blocks;
-  Operand parameters, finite;
-  Operand target;  // unused: none
 };
 
 // One step on log alpha for L = -alpha mean(log pi + target_entropy), where finite is 1.
@@ -338,13 +326,12 @@ struct HostFunctionOp {
   uint64_t source_count, target_count;
 };
 
-using Op =
-    std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp, SampleActionOp,
-                 ActionGradientOp, ProjectTargetOp, CriticLossOp, ActorLossOp, GradientNormOp,
-                 AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp, BatchNormBackwardOp,
-                 RunningStatisticsOp, RmsNormForwardOp, RmsNormBackwardOp, NormaliseRowsOp,
-                 ReluBackwardOp, ScalarTargetOp, ScalarCriticLossOp, ScalarActorLossOp, PointwiseOp,
-                 RandomFillOp, CopyInOp, HostFunctionOp>;
+using Op = std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp,
+                        SampleActionOp, ActionGradientOp, ProjectTargetOp, CriticLossOp,
+                        ActorLossOp, AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp,
+                        BatchNormBackwardOp, RunningStatisticsOp, RmsNormForwardOp,
+                        RmsNormBackwardOp, ReluBackwardOp, ScalarTargetOp, ScalarCriticLossOp,
+                        ScalarActorLossOp, PointwiseOp, RandomFillOp, CopyInOp, HostFunctionOp>;
 
 // Here, because a plug-in names ops, too.
 inline const char* kind_of(const Op& op) {
@@ -358,7 +345,6 @@ inline const char* kind_of(const Op& op) {
                                            "project_target",
                                            "critic_loss",
                                            "actor_loss",
-                                           "gradient_norm",
                                            "adamw",
                                            "temperature",
                                            "statistics",
@@ -367,7 +353,6 @@ inline const char* kind_of(const Op& op) {
                                            "running_statistics",
                                            "rms_norm_forward",
                                            "rms_norm_backward",
-                                           "normalise_rows",
                                            "relu_backward",
                                            "scalar_target",
                                            "scalar_critic_loss",

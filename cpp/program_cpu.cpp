@@ -10,7 +10,6 @@
 #include "pointwise.h"
 #include "relu_layer.h"
 #include "rms_norm.h"
-#include "row_norm.h"
 #include "scalar_critic.h"
 #include "tanh_gaussian.h"
 

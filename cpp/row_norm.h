@@ -1,11 +1,13 @@
-// Rows of parameters are brought to their lengths after an optimizer's step, and the target
-// networks follow, in one pass.
+// Rows of parameters are brought to their lengths, as after an optimizer's step.
 #pragma once
 
-#include "program_cpu.h"
+#include <vector>
+
+#include "program_parts.h"
 
 namespace millrace {
 
-void execute(const NormaliseRowsOp& op, const CpuFrame& frame);
+// A row of zeros has no direction and stays, as do the rows of blocks without a length.
+void scale_rows(const std::vector<RowBlock>& blocks, float* parameters);
 
 }  // namespace millrace

@@ -121,21 +121,8 @@ UnpackOp SacPrograms::unpack_action(Operand to) const {
                 action_mirror, Operand{}, Operand{});
 }
 
-void SacPrograms::record_gradient_norm(Program& program, const Trained& trained, Operand loss,
-                                       bool opens) {
-  GradientNormOp norm{};
-  norm.count = trained.count;
-  norm.gradient = trained.gradient;
-  norm.loss = loss;
-  norm.max_norm = spec.max_grad_norm;
-  norm.opens = opens;
-  norm.norm = trained.norm;
-  norm.clip = trained.clip;
-  norm.finite = finite;
-  program.record(norm);
-}
-
-AdamWOp SacPrograms::step_of(const Trained& trained, LearningRate rate) const {
+AdamWOp SacPrograms::step_of(const Trained& trained, Operand loss, bool opens,
+                             LearningRate rate) const {
   AdamWOp step{};
   step.count = trained.count;
   step.parameters = trained.parameters;
@@ -143,6 +130,10 @@ AdamWOp SacPrograms::step_of(const Trained& trained, LearningRate rate) const {
   step.first_moment = trained.first_moment;
   step.second_moment = trained.second_moment;
   step.step = trained.step;
+  step.loss = loss;
+  step.max_norm = spec.max_grad_norm;
+  step.opens = opens;
+  step.norm = trained.norm;
   step.clip = trained.clip;
   step.finite = finite;
   step.constants = constants(spec.weight_decay);

@@ -76,8 +76,8 @@ struct SacPrograms {
   UnpackOp unpack_observation(int column, Operand to) const;
   UnpackOp unpack_critic(int column, Operand to) const;  // into rows of critic_stride()
   UnpackOp unpack_action(Operand to) const;              // likewise
-  void record_gradient_norm(Program& program, const Trained& trained, Operand loss, bool opens);
-  AdamWOp step_of(const Trained& trained, LearningRate rate) const;
+  // `opens`: nothing before it in the update has a verdict.
+  AdamWOp step_of(const Trained& trained, Operand loss, bool opens, LearningRate rate) const;
   // Of log pi of spec.batch rows.
   TemperatureOp temperature_step(Operand log_probability) const;
   ProjectTargetOp projection() const;  // without its operands but log_alpha

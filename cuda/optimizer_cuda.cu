@@ -1,9 +1,10 @@
-// Gradient norm with the finite verdict, AdamW with the moving target in one pass over the
-// parameters, and the temperature's step.
+// AdamW in two launches: one measures the gradient and computes what all parameters share, then
+// every block of the other adds the parts up, comes to the same verdict, and takes its parameters'
+// step, with what follows it: rows to their lengths, the moving target. So a parameter is read and
+// written once. And the temperature's step.
 #include "adamw_body.h"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
-#include "reduction_cuda.cuh"
 #include "stored.cuh"
 #include "warp_team.cuh"
 
@@ -11,50 +12,79 @@ namespace millrace {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kNormParts = kThreads;  // one for each thread of the blocks that add them up
 constexpr int kTemperatureThreads = 1024;
-constexpr int kAdamWVector = 4;
-constexpr u64 kStepFloats = (sizeof(AdamWStep) + sizeof(float) - 1) / sizeof(float);
+constexpr int kVector = 4;
+using Floats = Packed<float, kVector>;
 
-__global__ void __launch_bounds__(kPartThreads)
-    sum_squares(const float* gradient, u64 count, float* parts) {
+// What the first launch leaves to the second, in scratch.
+struct Measured {
+  float parts[kNormParts];  // of the sum of the gradient's squares
+  u64 count;                // of steps taken before
+  AdamWStep step;           // the next one
+};
+constexpr u64 kMeasuredFloats = (sizeof(Measured) + sizeof(float) - 1) / sizeof(float);
+
+// Blocks of kNormParts sum squares; one more computes the step meanwhile: powers take their time.
+__global__ void __launch_bounds__(kThreads)
+    measure(const float* gradient, u64 count, int is_aligned, const Arguments* arguments,
+            AdamWConstants constants, LearningRate rate, const u64* steps, Measured* measured) {
   wait_for_kernels_before();
-  __shared__ float room[kPartWarps];
-  float sum = 0.0f;
-  for (u64 i = static_cast<u64>(blockIdx.x) * kPartThreads + threadIdx.x; i < count;
-       i += static_cast<u64>(kParts) * kPartThreads) {
-    sum += gradient[i] * gradient[i];
+  if (blockIdx.x == kNormParts) {
+    if (threadIdx.x != 0) return;
+    AdamWStep step = adamw_step(constants, arguments->learning_rate(rate), *steps + 1);
+    step.target_rate = arguments->target_rate;
+    measured->step = step;
+    measured->count = *steps;
+    return;
   }
+  __shared__ float room[kThreads / kWarp];
+  constexpr u64 kApart = static_cast<u64>(kNormParts) * kThreads;
+  const u64 own = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x;
+  const u64 vectors = is_aligned ? count / kVector : 0;
+  float sum = 0.0f;
+#pragma unroll 4
+  for (u64 i = own; i < vectors; i += kApart) {
+    const Floats pack = reinterpret_cast<const Floats*>(gradient)[i];
+#pragma unroll
+    for (int j = 0; j < kVector; ++j) sum += pack.values[j] * pack.values[j];
+  }
+  for (u64 i = vectors * kVector + own; i < count; i += kApart) sum += gradient[i] * gradient[i];
   sum = block_sum(sum, room);
-  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+  if (threadIdx.x == 0) measured->parts[blockIdx.x] = sum;
 }
 
-struct Norm {
+struct Verdict {
   float max_norm;
   int opens;
   const float* loss;
   float *norm, *clip, *finite;
+  u64* steps;
 };
 
-__global__ void __launch_bounds__(kParts) finish_norm(const float* parts, const Norm op) {
-  wait_for_kernels_before();
-  __shared__ double room[kParts / kWarp];
-  const double sum = block_sum(static_cast<double>(parts[threadIdx.x]), room);
-  if (threadIdx.x != 0) return;
-  const float norm = static_cast<float>(sqrt(sum));
-  if (op.opens) *op.finite = 1.0f;
-  if (!mr_isfinite(norm) || !mr_isfinite(*op.loss)) *op.finite = 0.0f;
-  *op.norm = norm;
-  *op.clip = gradient_clip(op.max_norm, norm);
-}
-
-// What all parameters share, once: the count of steps must move exactly once.
-__global__ void begin_step(const Arguments* arguments, AdamWConstants constants, LearningRate rate,
-                           const float* clip, const float* finite, u64* count, AdamWStep* step) {
-  wait_for_kernels_before();
-  if (*finite != 1.0f) return;
-  *step = adamw_step(constants, arguments->learning_rate(rate), ++*count);
-  step->gradient_scale = *clip;
-  step->target_rate = arguments->target_rate;
+// Of all threads of the block, to all of them: what becomes of the update, and the step with its
+// clip. The first block writes it down: nobody reads what changes of it, but for `finite`, which a
+// second verdict would leave as it is.
+__device__ bool may_step(const Measured& measured, const Verdict& op, AdamWStep* step) {
+  __shared__ double room[kThreads / kWarp];
+  __shared__ float clip;
+  __shared__ bool is_finite;
+  const double sum = block_sum(static_cast<double>(measured.parts[threadIdx.x]), room);
+  if (threadIdx.x == 0) {
+    const float norm = static_cast<float>(sqrt(sum));
+    is_finite = (op.opens || *op.finite == 1.0f) && mr_isfinite(norm) && mr_isfinite(*op.loss);
+    clip = gradient_clip(op.max_norm, norm);
+    if (blockIdx.x == 0) {
+      *op.norm = norm;
+      *op.clip = clip;
+      *op.finite = is_finite ? 1.0f : 0.0f;
+      if (is_finite) *op.steps = measured.count + 1;
+    }
+  }
+  *step = measured.step;
+  __syncthreads();
+  step->gradient_scale = clip;
+  return is_finite;
 }
 
 struct Trained {
@@ -65,51 +95,174 @@ struct Trained {
   Bf16 *parameters_copy, *target_copy;  // that products read; or null
 };
 
-// A thread takes kVector parameters side by side.
-template <int kVector>
-__global__ void __launch_bounds__(kThreads)
-    adamw(const AdamWStep* shared_step, const float* finite, const Trained trained) {
-  wait_for_kernels_before();
-  using Floats = Packed<float, kVector>;
-  using Copies = Packed<Bf16, kVector>;
-  const u64 i = (static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x) * kVector;
-  if (i >= trained.count || *finite != 1.0f) return;
-  const AdamWStep step = *shared_step;
-  const Floats gradient = *reinterpret_cast<const Floats*>(trained.gradient + i);
-  Floats parameter = *reinterpret_cast<Floats*>(trained.parameters + i);
-  Floats first = *reinterpret_cast<Floats*>(trained.first + i);
-  Floats second = *reinterpret_cast<Floats*>(trained.second + i);
-  Copies copy;
-#pragma unroll
-  for (int j = 0; j < kVector; ++j) {
-    parameter.values[j] = adamw_element(step, gradient.values[j], parameter.values[j],
-                                        &first.values[j], &second.values[j]);
-    copy.values[j] = static_cast<Bf16>(parameter.values[j]);
+// kColumns parameters side by side, as they are before the step.
+template <int kColumns>
+struct Piece {
+  using Pack = Packed<float, kColumns>;
+  Pack gradient, parameter, first, second;
+
+  __device__ void read(const Trained& trained, u64 at) {
+    gradient = *reinterpret_cast<const Pack*>(trained.gradient + at);
+    parameter = *reinterpret_cast<const Pack*>(trained.parameters + at);
+    first = *reinterpret_cast<const Pack*>(trained.first + at);
+    second = *reinterpret_cast<const Pack*>(trained.second + at);
   }
-  *reinterpret_cast<Floats*>(trained.first + i) = first;
-  *reinterpret_cast<Floats*>(trained.second + i) = second;
-  *reinterpret_cast<Floats*>(trained.parameters + i) = parameter;
+
+  // Writes the moments; the parameters stay here.
+  __device__ void step(const AdamWStep& step, const Trained& trained, u64 at) {
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) {
+      parameter.values[j] = adamw_element(step, gradient.values[j], parameter.values[j],
+                                          &first.values[j], &second.values[j]);
+    }
+    *reinterpret_cast<Pack*>(trained.first + at) = first;
+    *reinterpret_cast<Pack*>(trained.second + at) = second;
+  }
+};
+
+// Writes parameters, target and what products read of them.
+template <int kColumns>
+__device__ void put(const Trained& trained, u64 at, const Packed<float, kColumns>& parameter,
+                    float target_rate) {
+  using Pack = Packed<float, kColumns>;
+  using Copies = Packed<Bf16, kColumns>;
+  *reinterpret_cast<Pack*>(trained.parameters + at) = parameter;
   if (trained.parameters_copy != nullptr) {
-    *reinterpret_cast<Copies*>(trained.parameters_copy + i) = copy;
+    *reinterpret_cast<Copies*>(trained.parameters_copy + at) =
+        packed<Bf16, kColumns>(parameter.values);
   }
   if (trained.target == nullptr) return;
-  Floats target = *reinterpret_cast<Floats*>(trained.target + i);
+  Pack target = *reinterpret_cast<const Pack*>(trained.target + at);
 #pragma unroll
-  for (int j = 0; j < kVector; ++j) {
-    target.values[j] += step.target_rate * (parameter.values[j] - target.values[j]);
-    copy.values[j] = static_cast<Bf16>(target.values[j]);
+  for (int j = 0; j < kColumns; ++j) {
+    target.values[j] += target_rate * (parameter.values[j] - target.values[j]);
   }
-  *reinterpret_cast<Floats*>(trained.target + i) = target;
-  if (trained.target_copy != nullptr) *reinterpret_cast<Copies*>(trained.target_copy + i) = copy;
+  *reinterpret_cast<Pack*>(trained.target + at) = target;
+  if (trained.target_copy != nullptr) {
+    *reinterpret_cast<Copies*>(trained.target_copy + at) = packed<Bf16, kColumns>(target.values);
+  }
+}
+
+// A thread takes kColumns parameters side by side; they are on their way while it judges.
+template <int kColumns>
+__global__ void __launch_bounds__(kThreads)
+    adamw(const Measured* measured, const Verdict verdict, const Trained trained) {
+  wait_for_kernels_before();
+  const u64 at = (static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x) * kColumns;
+  const bool is_inside = at < trained.count;
+  Piece<kColumns> piece;
+  if (is_inside) piece.read(trained, at);
+  AdamWStep step;
+  if (!may_step(*measured, verdict, &step) || !is_inside) return;
+  piece.step(step, trained, at);
+  put<kColumns>(trained, at, piece.parameter, step.target_rate);
+}
+
+constexpr int kMostBlocks = 32;  // of rows
+constexpr int kRowsOfABlock = kThreads / kWarp;
+constexpr int kOwn = 32;  // columns of a lane that wait in registers while the row is measured
+
+struct Rows {
+  int count;                       // blocks
+  int first_row[kMostBlocks + 1];  // of a block, among all rows
+  RowBlock blocks[kMostBlocks];
+};
+
+// What brings a row to its length, of the sum of its squares; a row of zeros has no direction.
+__device__ float scale_of(float length, float squares) {
+  return length > 0.0f && squares > 0.0f ? length / mr_sqrt(squares) : 1.0f;
+}
+
+// The row waits in registers.
+template <int kColumns>
+__device__ void step_row(const AdamWStep& step, const Trained& trained, const RowBlock& block,
+                         u64 first) {
+  const WarpTeam team;
+  constexpr int kPacks = kOwn / kColumns;
+  Packed<float, kColumns> kept[kPacks];
+  float squares = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kPacks; ++i) {
+    const int column = (i * kWarp + team.lane()) * kColumns;
+    if (column >= block.width) continue;
+    Piece<kColumns> piece;
+    piece.read(trained, first + column);
+    piece.step(step, trained, first + column);
+    kept[i] = piece.parameter;
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) squares += kept[i].values[j] * kept[i].values[j];
+  }
+  const float scale = scale_of(block.length, team.sum(squares));
+#pragma unroll
+  for (int i = 0; i < kPacks; ++i) {
+    const int column = (i * kWarp + team.lane()) * kColumns;
+    if (column >= block.width) continue;
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) kept[i].values[j] *= scale;
+    put<kColumns>(trained, first + column, kept[i], step.target_rate);
+  }
+}
+
+// The row waits in memory.
+__device__ void step_long_row(const AdamWStep& step, const Trained& trained, const RowBlock& block,
+                              u64 first) {
+  const WarpTeam team;
+  float squares = 0.0f;
+  for (int i = team.lane(); i < block.width; i += kWarp) {
+    Piece<1> piece;
+    piece.read(trained, first + i);
+    piece.step(step, trained, first + i);
+    trained.parameters[first + i] = piece.parameter.values[0];
+    squares += piece.parameter.values[0] * piece.parameter.values[0];
+  }
+  const float scale = scale_of(block.length, team.sum(squares));
+  for (int i = team.lane(); i < block.width; i += kWarp) {
+    put<1>(trained, first + i, {{trained.parameters[first + i] * scale}}, step.target_rate);
+  }
+}
+
+// A warp takes a row, whichever tensor it belongs to.
+template <int kColumns>
+__global__ void __launch_bounds__(kThreads)
+    adamw_rows(const Measured* measured, const Verdict verdict, const Trained trained,
+               const __grid_constant__ Rows rows) {
+  wait_for_kernels_before();
+  AdamWStep step;
+  if (!may_step(*measured, verdict, &step)) return;
+  const int row = static_cast<int>(blockIdx.x) * kRowsOfABlock + threadIdx.x / kWarp;
+  if (row >= rows.first_row[rows.count]) return;
+  int block = 0;
+  while (row >= rows.first_row[block + 1]) ++block;
+  const RowBlock& own = rows.blocks[block];
+  const u64 first = own.first + static_cast<u64>(row - rows.first_row[block]) * own.width;
+  if (own.width % kColumns == 0 && own.first % kColumns == 0 && own.width <= kOwn * kWarp) {
+    step_row<kColumns>(step, trained, own, first);
+  } else {
+    step_long_row(step, trained, own, first);
+  }
 }
 
 bool has_vectors(const Trained& trained) {
-  return trained.count % kAdamWVector == 0 &&
+  return trained.count % kVector == 0 &&
          are_aligned(
              {trained.gradient, trained.parameters, trained.first, trained.second, trained.target},
-             sizeof(Packed<float, kAdamWVector>)) &&
-         are_aligned({trained.parameters_copy, trained.target_copy},
-                     sizeof(Packed<Bf16, kAdamWVector>));
+             sizeof(Floats)) &&
+         are_aligned({trained.parameters_copy, trained.target_copy}, sizeof(Packed<Bf16, kVector>));
+}
+
+cudaError_t launch_rows(const CudaFrame& frame, const AdamWOp& op, const Measured* measured,
+                        const Verdict& verdict, const Trained& trained) {
+  if (op.rows.size() > kMostBlocks) return cudaErrorInvalidValue;
+  Rows rows{};
+  rows.count = static_cast<int>(op.rows.size());
+  for (int i = 0; i < rows.count; ++i) {
+    rows.blocks[i] = op.rows[static_cast<size_t>(i)];
+    rows.first_row[i + 1] = rows.first_row[i] + rows.blocks[i].rows;
+  }
+  const u64 all = static_cast<u64>(rows.first_row[rows.count]);
+  return launch_kernel(frame.stream, blocks_for(all, kRowsOfABlock), kThreads, 0,
+                       has_vectors(trained) ? adamw_rows<kVector> : adamw_rows<1>, measured,
+                       verdict, trained, rows);
 }
 
 struct Temperature {
@@ -146,26 +299,10 @@ __global__ void __launch_bounds__(kTemperatureThreads)
 
 }  // namespace
 
-u64 scratch_floats(const GradientNormOp&) { return kParts; }
-
-u64 scratch_floats(const AdamWOp&) { return kStepFloats; }
-
-cudaError_t launch_op(const CudaFrame& frame, const GradientNormOp& op) {
-  const cudaError_t code = launch_kernel(frame.stream, kParts, kPartThreads, 0, sum_squares,
-                                         frame.floats(op.gradient), op.count, frame.scratch);
-  if (code != cudaSuccess) return code;
-  const Norm norm = {op.max_norm,           op.opens ? 1 : 0,      frame.floats(op.loss),
-                     frame.floats(op.norm), frame.floats(op.clip), frame.floats(op.finite)};
-  return launch_kernel(frame.stream, 1, kParts, 0, finish_norm, frame.scratch, norm);
-}
+u64 scratch_floats(const AdamWOp&) { return kMeasuredFloats; }
 
 cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op) {
-  AdamWStep* step = reinterpret_cast<AdamWStep*>(frame.scratch);
-  const float* finite = frame.floats(op.finite);
-  const cudaError_t code =
-      launch_kernel(frame.stream, 1, 1, 0, begin_step, frame.arguments, op.constants, op.rate,
-                    frame.floats(op.clip), finite, frame.counter(op.step), step);
-  if (code != cudaSuccess) return code;
+  Measured* const measured = reinterpret_cast<Measured*>(frame.scratch);
   const Trained trained = {op.count,
                            frame.floats(op.gradient),
                            frame.floats(op.parameters),
@@ -174,11 +311,20 @@ cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op) {
                            frame.floats(op.target),
                            frame.product_copy(op.parameters),
                            frame.product_copy(op.target)};
+  const Verdict verdict = {op.max_norm,           op.opens ? 1 : 0,      frame.floats(op.loss),
+                           frame.floats(op.norm), frame.floats(op.clip), frame.floats(op.finite),
+                           frame.counter(op.step)};
+  const int is_aligned = are_aligned({trained.gradient}, sizeof(Floats)) ? 1 : 0;
+  const cudaError_t code =
+      launch_kernel(frame.stream, kNormParts + 1, kThreads, 0, measure, trained.gradient, op.count,
+                    is_aligned, frame.arguments, op.constants, op.rate, verdict.steps, measured);
+  if (code != cudaSuccess) return code;
+  if (!op.rows.empty()) return launch_rows(frame, op, measured, verdict, trained);
   return has_vectors(trained)
-             ? launch_kernel(frame.stream, blocks_for(op.count / kAdamWVector, kThreads), kThreads,
-                             0, adamw<kAdamWVector>, step, finite, trained)
+             ? launch_kernel(frame.stream, blocks_for(op.count / kVector, kThreads), kThreads, 0,
+                             adamw<kVector>, measured, verdict, trained)
              : launch_kernel(frame.stream, blocks_for(op.count, kThreads), kThreads, 0, adamw<1>,
-                             step, finite, trained);
+                             measured, verdict, trained);
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const TemperatureOp& op) {

@@ -302,7 +302,7 @@ struct TemperatureArgs {
 
 MR_CONSTEXPR u32 kMaxRowBlocks = 32;
 
-struct NormaliseRowsArgs {
+struct ScaleRowsArgs {
   MR_CONSTANT const Arguments* arguments;
   int count;                         // of the blocks
   int first_row[kMaxRowBlocks + 1];  // of a block, among all rows

@@ -15,23 +15,37 @@ AdamWDecays decays_of(const AdamWConstants& constants) {
   return {constants, log_of(constants.beta1), log_of(constants.beta2)};
 }
 
-}  // namespace
-
-u64 metal_scratch_floats(const GradientNormOp&) { return kParts; }
-
-u64 metal_scratch_floats(const AdamWOp&) { return kStepFloats; }
-
-bool add_op(MetalDispatches& to, const MetalFrame& frame, const GradientNormOp& op) {
+// The verdict about the gradient; leaves its parts in scratch.
+void add_measure(MetalDispatches& to, const MetalFrame& frame, const AdamWOp& op) {
   add_parts(to, "sum_squares", SumSquaresArgs{op.count, frame.floats(op.gradient), frame.scratch});
   const FinishNormArgs arguments = {
       frame.scratch,         op.max_norm,           op.opens ? 1 : 0,       frame.floats(op.loss),
       frame.floats(op.norm), frame.floats(op.clip), frame.floats(op.finite)};
   add_finish(to, "finish_norm", arguments);
-  return true;
 }
 
+void add_rows_of(MetalDispatches& to, const MetalFrame& frame, const AdamWOp& op) {
+  ScaleRowsArgs arguments{};
+  arguments.arguments = frame.arguments;
+  arguments.count = static_cast<int>(op.rows.size());
+  for (size_t i = 0; i < op.rows.size(); ++i) {
+    arguments.blocks[i] = op.rows[i];
+    arguments.first_row[i + 1] = arguments.first_row[i] + op.rows[i].rows;
+  }
+  arguments.parameters = frame.floats(op.parameters);
+  arguments.finite = frame.floats(op.finite);
+  arguments.target = frame.floats(op.target);
+  add_rows(to, "scale_rows", static_cast<u64>(arguments.first_row[arguments.count]), arguments);
+}
+
+}  // namespace
+
+u64 metal_scratch_floats(const AdamWOp&) { return kParts + kStepFloats; }
+
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const AdamWOp& op) {
-  AdamWStep* const step = reinterpret_cast<AdamWStep*>(frame.scratch);
+  if (op.rows.size() > kMaxRowBlocks) return false;
+  add_measure(to, frame, op);
+  AdamWStep* const step = reinterpret_cast<AdamWStep*>(frame.scratch + kParts);
   const BeginStepArgs begin = {
       frame.arguments,         decays_of(op.constants), op.rate, frame.floats(op.clip),
       frame.floats(op.finite), frame.counter(op.step),  step};
@@ -43,8 +57,9 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const AdamWOp& op) {
                                frame.floats(op.parameters),
                                frame.floats(op.first_moment),
                                frame.floats(op.second_moment),
-                               frame.floats(op.target)};
+                               op.rows.empty() ? frame.floats(op.target) : nullptr};
   add_elements(to, "adamw", op.count, arguments);
+  if (!op.rows.empty()) add_rows_of(to, frame, op);
   return true;
 }
 

@@ -44,7 +44,6 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const ActionGradientOp
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ProjectTargetOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const CriticLossOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ActorLossOp& op);
-bool add_op(MetalDispatches& to, const MetalFrame& frame, const GradientNormOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const AdamWOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const TemperatureOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const StatisticsOp& op);
@@ -53,7 +52,6 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const BatchNormBackwar
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const RunningStatisticsOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const RmsNormForwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const RmsNormBackwardOp& op);
-bool add_op(MetalDispatches& to, const MetalFrame& frame, const NormaliseRowsOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ReluBackwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarTargetOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarCriticLossOp& op);
@@ -70,7 +68,6 @@ u64 metal_scratch_floats(const ColumnSumOp& op);
 u64 metal_scratch_floats(const ActionGradientOp& op);
 u64 metal_scratch_floats(const CriticLossOp& op);
 u64 metal_scratch_floats(const ActorLossOp& op);
-u64 metal_scratch_floats(const GradientNormOp& op);
 u64 metal_scratch_floats(const AdamWOp& op);
 u64 metal_scratch_floats(const BatchNormForwardOp& op);
 u64 metal_scratch_floats(const BatchNormBackwardOp& op);

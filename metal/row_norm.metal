@@ -5,7 +5,7 @@
 using namespace metal;
 using namespace millrace;
 
-kernel void scale_rows(constant const NormaliseRowsArgs& args [[buffer(0)]],
+kernel void scale_rows(constant const ScaleRowsArgs& args [[buffer(0)]],
                        uint3 group [[threadgroup_position_in_grid]],
                        uint thread_index [[thread_index_in_threadgroup]]) {
   const SimdTeam team = simd_team(thread_index);

@@ -132,25 +132,6 @@ TEST_P(ProgramLaunchNormTest, RmsNorm) {
   }
 }
 
-TEST_P(ProgramLaunchNormTest, NormaliseRows) {
-  for (const float finite : {1.0f, 0.0f}) {
-    for (const bool has_target : {true, false}) {
-      Trial trial;
-      NormaliseRowsOp op{};
-      // Rows at odd places, and such as a device reads in vectors.
-      op.blocks = {
-          {3, 7, 130, 1.0f}, {913, 2, 2048, 4.0f}, {5009, 1, 11, 0.0f}, {5020, 3, 136, 2.0f}};
-      op.parameters = trial.add("parameters", 5430);
-      op.finite = trial.add("finite", 1, 0, finite);
-      if (has_target) op.target = trial.add("target", 5430);
-      trial.run(GetParam(), op, kRounding, Precision::kFp32, [&](Workspace& workspace) {
-        std::fill_n(workspace.floats(op.parameters + 3 + 130), 130, 0.0f);  // has no direction
-        std::fill_n(workspace.floats(op.parameters + 5020 + 136), 136, 0.0f);
-      });
-    }
-  }
-}
-
 TEST_P(ProgramLaunchNormTest, AProductThatAccumulates) {
   for (const Products by : {Products::kLibrary, Products::kOwnKernel}) {
     for (const int k : {64, 4096}) {  // whole, and in pieces

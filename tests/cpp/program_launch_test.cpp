@@ -489,26 +489,6 @@ TEST_P(ProgramLaunchTest, ScalarActorLoss) {
   });
 }
 
-TEST_P(ProgramLaunchTest, GradientNormAndVerdict) {
-  for (const float loss : {1.0f, NAN}) {
-    for (const bool opens : {true, false}) {
-      for (const float max_norm : {0.0f, 0.5f}) {
-        Trial trial;
-        GradientNormOp op{};
-        op.count = 100001;
-        op.max_norm = max_norm;
-        op.opens = opens;
-        op.gradient = trial.add("gradient", op.count);
-        op.loss = trial.add("loss", 1, 0, loss);
-        op.norm = trial.add("norm", 1);
-        op.clip = trial.add("clip", 1);
-        op.finite = trial.add("finite", 1, 0, opens ? 0.0f : 1.0f);
-        trial.run(GetParam(), op, kRounding);
-      }
-    }
-  }
-}
-
 AdamWOp add_adamw(Trial& trial, uint64_t count, LearningRate rate, float finite = 1.0f) {
   AdamWOp op{};
   op.count = count;
@@ -517,7 +497,10 @@ AdamWOp add_adamw(Trial& trial, uint64_t count, LearningRate rate, float finite 
   op.first_moment = trial.add("first_moment", count, 0.1f);
   op.second_moment = trial.add("second_moment", count);
   op.step = trial.add_counter("step");
-  op.clip = trial.add("clip", 1, 0, 0.7f);
+  op.loss = trial.add("loss", 1, 0, 2.0f);
+  op.max_norm = 0.7f;
+  op.norm = trial.add("norm", 1);
+  op.clip = trial.add("clip", 1);
   op.finite = trial.add("finite", 1, 0, finite);
   op.constants = {0.9f, 0.95f, 0.01f};
   op.rate = rate;
@@ -545,6 +528,50 @@ TEST_P(ProgramLaunchTest, AdamW) {
       }
     }
   }
+}
+
+TEST_P(ProgramLaunchTest, VerdictOfAdamW) {
+  for (const float loss : {1.0f, NAN}) {
+    for (const bool opens : {true, false}) {
+      for (const float max_norm : {0.0f, 0.5f}) {
+        for (const float gradient : {1.0f, INFINITY}) {
+          Trial trial;
+          AdamWOp op = add_adamw(trial, 300001, LearningRate::kCritic, opens ? 0.0f : 1.0f);
+          op.opens = opens;
+          op.max_norm = max_norm;
+          trial.run(GetParam(), op, kRounding, Precision::kFp32, [&](Workspace& workspace) {
+            prepare_adamw(op, workspace);
+            *workspace.floats(op.loss) = loss;
+            workspace.floats(op.gradient)[300000] *= gradient;
+          });
+        }
+      }
+    }
+  }
+}
+
+// Rows in whole vectors and not, short and too long for registers, of zeros, and without a length.
+TEST_P(ProgramLaunchTest, AdamWOfRows) {
+  in_each_storage(GetParam(), kRounding, [&](Precision precision, double tolerance) {
+    for (const LearningRate rate : {LearningRate::kActor, LearningRate::kCritic}) {
+      for (const int odd : {0, 1}) {
+        Trial trial;
+        const uint64_t count = 7 * 132 + 2 * 2048 + 12 + 3 * 136 + 1024 + odd;
+        AdamWOp op = add_adamw(trial, count, rate);
+        op.rows = {{0, 7, 132, 1.0f},
+                   {924, 2, 2048, 4.0f},
+                   {5020, 1, 12, 0.0f},
+                   {5032, 3, 136, 2.0f},
+                   {5440, 1, 1024 + odd, 1.0f}};
+        trial.run(GetParam(), op, tolerance, precision, [&](Workspace& workspace) {
+          prepare_adamw(op, workspace);
+          for (const Operand operand : {op.parameters, op.gradient, op.first_moment}) {
+            std::fill_n(workspace.floats(operand + 132), 132, 0.0f);  // has no direction
+          }
+        });
+      }
+    }
+  });
 }
 
 // Where products read copies of parameters, the step renews them; the target's, too.

@@ -27,6 +27,7 @@ size_t records_with_kernels(const Workspace& workspace, const Op& op) {
 TEST(ProgramMetal, SaysWhichRecordNoKernelTakes) {
   Workspace workspace;
   const Operand floats = workspace.add_floats("floats", 4096);
+  const Operand step = workspace.add("step", DType::kU64, 1);
   for (const size_t count : {kMaxScalars, kMaxScalars + 1}) {
     StatisticsOp op;
     op.folds.resize(count);
@@ -34,9 +35,12 @@ TEST(ProgramMetal, SaysWhichRecordNoKernelTakes) {
     EXPECT_EQ(records_with_kernels(workspace, op), count <= kMaxScalars ? 1u : 0u);
   }
   for (const size_t count : {kMaxRowBlocks, kMaxRowBlocks + 1}) {
-    NormaliseRowsOp op;
-    op.blocks.resize(count, {0, 1, 1, 1.0f});
-    op.parameters = op.finite = floats;
+    AdamWOp op{};
+    op.count = count;
+    for (u64 i = 0; i < count; ++i) op.rows.push_back({i, 1, 1, 1.0f});
+    op.parameters = op.gradient = op.first_moment = op.second_moment = floats;
+    op.loss = op.norm = op.clip = op.finite = floats;
+    op.step = step;
     EXPECT_EQ(records_with_kernels(workspace, op), count <= kMaxRowBlocks ? 1u : 0u);
   }
   const auto negate = [](const float* from, uint64_t count, float* to, uint64_t) {
@@ -98,7 +102,9 @@ TEST(ProgramMetal, AdamWIsTheHostsAtAnyStep) {
     op.first_moment = trial.add("first_moment", op.count, 0.1f);
     op.second_moment = trial.add("second_moment", op.count, 0, 0.3f);
     op.step = trial.add_counter("step");
-    op.clip = trial.add("clip", 1, 0, 1.0f);
+    op.loss = trial.add("loss", 1);
+    op.norm = trial.add("norm", 1);
+    op.clip = trial.add("clip", 1);
     op.finite = trial.add("finite", 1, 0, 1.0f);
     op.constants = {0.9f, 0.999f, 0.0f};
     op.rate = LearningRate::kCritic;

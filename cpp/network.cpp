@@ -156,12 +156,13 @@ void Network::record_backward(Program& program, Operand parameters, Operand inpu
   Operand gradient = heads_gradient;
   for (int i = kHiddenLayers; i > 0; --i) {
     const Layer& layer = layers_[i];
+    // First: all layers below wait for it, and nothing does for the parameters'.
+    program.record(
+        linear(layer).input_gradient(rows, gradient, parameters, activations.gradient[i - 1]));
     record_parameter_gradients(program, i, rows,
                                {activations.output[i - 1], shape_.groups * layer.inputs,
                                 static_cast<uint64_t>(layer.inputs)},
                                gradient, parameter_gradient);
-    program.record(
-        linear(layer).input_gradient(rows, gradient, parameters, activations.gradient[i - 1]));
     record_layer_backward(program, i - 1, parameters, activations, parameter_gradient);
     gradient = activations.gradient[i - 1];
   }

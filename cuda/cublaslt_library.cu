@@ -20,6 +20,7 @@ constexpr int kComputeFp32 = 68, kComputeBf16 = 75, kComputeTf32 = 77;
 constexpr int kDescriptionTransposeA = 3, kDescriptionTransposeB = 4;
 constexpr int kDescriptionEpilogue = 7, kDescriptionBias = 8, kDescriptionBiasDistance = 10;
 constexpr int kEpilogueRelu = 2, kEpilogueBias = 4, kEpilogueReluBias = 6;
+constexpr int kDescriptionMultiprocessors = 15;
 constexpr int kLayoutBatchCount = 5, kLayoutBatchDistance = 6;
 constexpr int kPreferenceWorkspaceBytes = 1, kPreferenceReductionSchemes = 3;
 constexpr int kPreferenceAlignmentA = 5;  // then B, C, D
@@ -124,6 +125,17 @@ uint32_t alignment_of(const void* address) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
+int multiprocessors_of_device() {
+  static const int found = [] {
+    int device = 0, count = 1;
+    const bool is_known =
+        cudaGetDevice(&device) == cudaSuccess &&
+        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) == cudaSuccess;
+    return is_known ? count : 1;
+  }();
+  return found;
+}
+
 }  // namespace
 
 // The library reads matrices column by column, so it sees ours transposed: it multiplies b' a' to
@@ -182,13 +194,28 @@ struct ProductPlan {
                                sizeof(transpose_first)) == kSuccess &&
            api.set_description(description, kDescriptionTransposeB, &transpose_second,
                                sizeof(transpose_second)) == kSuccess &&
-           describe_epilogue(op) && point_to_bias(operands.bias) &&
+           leave_room(op) && describe_epilogue(op) && point_to_bias(operands.bias) &&
            lay_out(&first, operands.are_bf16, b_rows, b_columns, op.b_stride, op.b_distance,
                    op.count) &&
            lay_out(&second, operands.are_bf16, a_rows, a_columns, op.a_stride, op.a_distance,
                    op.count) &&
            lay_out(&result, operands.is_result_bf16, op.m, op.n, op.c_stride, op.c_distance,
                    op.count);
+  }
+
+  // Small products come in numbers, of networks side by side and of weights beside inputs; each
+  // takes about as long on half of the device, and then two run at once.
+  bool leave_room(const GemmOp& op) {
+    constexpr int kTile = 64;
+    constexpr double kFewMultiplyAdds = 1 << 27;
+    const int multiprocessors = multiprocessors_of_device();
+    const auto tiles = [](int extent) { return (extent + kTile - 1) / kTile; };
+    const double multiply_adds = double{1} * op.m * op.n * op.k * op.count;
+    const bool is_small = tiles(op.m) * tiles(op.n) * op.count <= multiprocessors &&
+                          multiply_adds <= kFewMultiplyAdds;
+    const int wanted = multiprocessors / 2;
+    return !is_small || api.set_description(description, kDescriptionMultiprocessors, &wanted,
+                                            sizeof(wanted)) == kSuccess;
   }
 
   // Whether what is not a number stays one: some of the library's kernels take the larger of it and

@@ -2,6 +2,9 @@
 // every block of the other adds the parts up, comes to the same verdict, and takes its parameters'
 // step, with what follows it: rows to their lengths, the moving target. So a parameter is read and
 // written once. And the temperature's step.
+#include <algorithm>
+#include <vector>
+
 #include "adamw_body.h"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
@@ -159,12 +162,20 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 constexpr int kMostBlocks = 32;  // of rows
-constexpr int kRowsOfABlock = kThreads / kWarp;
-constexpr int kOwn = 32;  // columns of a lane that wait in registers while the row is measured
+constexpr int kWarps = kThreads / kWarp;
+constexpr int kPieces = 2;  // of a thread, that wait in registers while the row is measured
+
+// Of a row block: as many warps to a row as have a piece for each lane, 1, 2, 4 or 8.
+template <int kColumns>
+__host__ __device__ int warps_of(const RowBlock& block) {
+  int warps = 1;
+  while (warps < kWarps && warps * kWarp * kColumns < block.width) warps *= 2;
+  return warps;
+}
 
 struct Rows {
-  int count;                       // blocks
-  int first_row[kMostBlocks + 1];  // of a block, among all rows
+  int count;                         // row blocks
+  int first_block[kMostBlocks + 1];  // of a row block, among the launch's
   RowBlock blocks[kMostBlocks];
 };
 
@@ -173,72 +184,81 @@ __device__ float scale_of(float length, float squares) {
   return length > 0.0f && squares > 0.0f ? length / mr_sqrt(squares) : 1.0f;
 }
 
-// The row waits in registers.
-template <int kColumns>
-__device__ void step_row(const AdamWStep& step, const Trained& trained, const RowBlock& block,
-                         u64 first) {
-  const WarpTeam team;
-  constexpr int kPacks = kOwn / kColumns;
-  Packed<float, kColumns> kept[kPacks];
-  float squares = 0.0f;
-#pragma unroll
-  for (int i = 0; i < kPacks; ++i) {
-    const int column = (i * kWarp + team.lane()) * kColumns;
-    if (column >= block.width) continue;
-    Piece<kColumns> piece;
-    piece.read(trained, first + column);
-    piece.step(step, trained, first + column);
-    kept[i] = piece.parameter;
-#pragma unroll
-    for (int j = 0; j < kColumns; ++j) squares += kept[i].values[j] * kept[i].values[j];
-  }
-  const float scale = scale_of(block.length, team.sum(squares));
-#pragma unroll
-  for (int i = 0; i < kPacks; ++i) {
-    const int column = (i * kWarp + team.lane()) * kColumns;
-    if (column >= block.width) continue;
-#pragma unroll
-    for (int j = 0; j < kColumns; ++j) kept[i].values[j] *= scale;
-    put<kColumns>(trained, first + column, kept[i], step.target_rate);
-  }
+// To all threads of a row, whose warps stand side by side.
+__device__ float row_sum(float value, int warps) {
+  __shared__ float room[kWarps];
+  value = warp_sum(value);
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  if (threadIdx.x % kWarp == 0) room[warp] = value;
+  __syncthreads();
+  float sum = 0.0f;
+  for (int i = 0; i < warps; ++i) sum += room[warp / warps * warps + i];
+  return sum;
 }
 
-// The row waits in memory.
+// A row of the whole block that is too long to wait in registers.
 __device__ void step_long_row(const AdamWStep& step, const Trained& trained, const RowBlock& block,
                               u64 first) {
-  const WarpTeam team;
   float squares = 0.0f;
-  for (int i = team.lane(); i < block.width; i += kWarp) {
+  for (int i = static_cast<int>(threadIdx.x); i < block.width; i += kThreads) {
     Piece<1> piece;
     piece.read(trained, first + i);
     piece.step(step, trained, first + i);
     trained.parameters[first + i] = piece.parameter.values[0];
     squares += piece.parameter.values[0] * piece.parameter.values[0];
   }
-  const float scale = scale_of(block.length, team.sum(squares));
-  for (int i = team.lane(); i < block.width; i += kWarp) {
+  const float scale = scale_of(block.length, row_sum(squares, kWarps));
+  for (int i = static_cast<int>(threadIdx.x); i < block.width; i += kThreads) {
     put<1>(trained, first + i, {{trained.parameters[first + i] * scale}}, step.target_rate);
   }
 }
 
-// A warp takes a row, whichever tensor it belongs to.
+// A block takes rows of one row block; they are on their way while it judges.
 template <int kColumns>
 __global__ void __launch_bounds__(kThreads)
     adamw_rows(const Measured* measured, const Verdict verdict, const Trained trained,
                const __grid_constant__ Rows rows) {
   wait_for_kernels_before();
+  const int number = static_cast<int>(blockIdx.x);
+  int block = 0;
+  while (number >= rows.first_block[block + 1]) ++block;
+  const RowBlock& own = rows.blocks[block];
+  const int warps = warps_of<kColumns>(own), threads = warps * kWarp;
+  const int row = (number - rows.first_block[block]) * (kWarps / warps) +
+                  static_cast<int>(threadIdx.x) / threads;
+  const u64 first = own.first + static_cast<u64>(row) * static_cast<u64>(own.width);
+  const bool is_short = own.width <= kPieces * threads * kColumns;
+  const auto column_of = [&](int i) {
+    return (i * threads + static_cast<int>(threadIdx.x) % threads) * kColumns;
+  };
+  const auto is_inside = [&](int i) {
+    return is_short && row < own.rows && column_of(i) < own.width;
+  };
+  Piece<kColumns> pieces[kPieces];
+#pragma unroll
+  for (int i = 0; i < kPieces; ++i) {
+    if (is_inside(i)) pieces[i].read(trained, first + column_of(i));
+  }
   AdamWStep step;
   if (!may_step(*measured, verdict, &step)) return;
-  const int row = static_cast<int>(blockIdx.x) * kRowsOfABlock + threadIdx.x / kWarp;
-  if (row >= rows.first_row[rows.count]) return;
-  int block = 0;
-  while (row >= rows.first_row[block + 1]) ++block;
-  const RowBlock& own = rows.blocks[block];
-  const u64 first = own.first + static_cast<u64>(row - rows.first_row[block]) * own.width;
-  if (own.width % kColumns == 0 && own.first % kColumns == 0 && own.width <= kOwn * kWarp) {
-    step_row<kColumns>(step, trained, own, first);
-  } else {
-    step_long_row(step, trained, own, first);
+  if (!is_short) return step_long_row(step, trained, own, first);
+  float squares = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kPieces; ++i) {
+    if (!is_inside(i)) continue;
+    pieces[i].step(step, trained, first + column_of(i));
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) {
+      squares += pieces[i].parameter.values[j] * pieces[i].parameter.values[j];
+    }
+  }
+  const float scale = scale_of(own.length, row_sum(squares, warps));
+#pragma unroll
+  for (int i = 0; i < kPieces; ++i) {
+    if (!is_inside(i)) continue;
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) pieces[i].parameter.values[j] *= scale;
+    put<kColumns>(trained, first + column_of(i), pieces[i].parameter, step.target_rate);
   }
 }
 
@@ -250,19 +270,26 @@ bool has_vectors(const Trained& trained) {
          are_aligned({trained.parameters_copy, trained.target_copy}, sizeof(Packed<Bf16, kVector>));
 }
 
+template <int kColumns>
 cudaError_t launch_rows(const CudaFrame& frame, const AdamWOp& op, const Measured* measured,
                         const Verdict& verdict, const Trained& trained) {
   if (op.rows.size() > kMostBlocks) return cudaErrorInvalidValue;
   Rows rows{};
   rows.count = static_cast<int>(op.rows.size());
   for (int i = 0; i < rows.count; ++i) {
-    rows.blocks[i] = op.rows[static_cast<size_t>(i)];
-    rows.first_row[i + 1] = rows.first_row[i] + rows.blocks[i].rows;
+    const RowBlock& block = rows.blocks[i] = op.rows[static_cast<size_t>(i)];
+    const int at_once = kWarps / warps_of<kColumns>(block);
+    rows.first_block[i + 1] = rows.first_block[i] + (block.rows + at_once - 1) / at_once;
   }
-  const u64 all = static_cast<u64>(rows.first_row[rows.count]);
-  return launch_kernel(frame.stream, blocks_for(all, kRowsOfABlock), kThreads, 0,
-                       has_vectors(trained) ? adamw_rows<kVector> : adamw_rows<1>, measured,
-                       verdict, trained, rows);
+  return launch_kernel(frame.stream, static_cast<unsigned>(rows.first_block[rows.count]), kThreads,
+                       0, adamw_rows<kColumns>, measured, verdict, trained, rows);
+}
+
+// Whether rows begin and end with whole vectors.
+bool are_whole(const std::vector<RowBlock>& blocks) {
+  return std::all_of(blocks.begin(), blocks.end(), [](const RowBlock& block) {
+    return block.first % kVector == 0 && block.width % kVector == 0;
+  });
 }
 
 struct Temperature {
@@ -319,7 +346,11 @@ cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op) {
       launch_kernel(frame.stream, kNormParts + 1, kThreads, 0, measure, trained.gradient, op.count,
                     is_aligned, frame.arguments, op.constants, op.rate, verdict.steps, measured);
   if (code != cudaSuccess) return code;
-  if (!op.rows.empty()) return launch_rows(frame, op, measured, verdict, trained);
+  if (!op.rows.empty()) {
+    return has_vectors(trained) && are_whole(op.rows)
+               ? launch_rows<kVector>(frame, op, measured, verdict, trained)
+               : launch_rows<1>(frame, op, measured, verdict, trained);
+  }
   return has_vectors(trained)
              ? launch_kernel(frame.stream, blocks_for(op.count / kVector, kThreads), kThreads, 0,
                              adamw<kVector>, measured, verdict, trained)

@@ -32,7 +32,7 @@ void FastSacPrograms::initialise(u64 seed) {
 
 void FastSacPrograms::add_buffers() {
   const uint64_t rows = spec.batch;
-  const uint64_t logits = rows * kCritics * critic.head_width();
+  const uint64_t values = rows * kCritics * critic.head_width();
   const uint64_t observation = rows * actor.input_stride();
   const uint64_t critic_input = rows * critic.input_stride();
   buffers_.observation = workspace.add_activation("batch/observation", observation);
@@ -46,11 +46,13 @@ void FastSacPrograms::add_buffers() {
       workspace.add_activation("action/heads_gradient", rows * actor.head_width());
   buffers_.action_gradient = workspace.add_transient(
       "action/gradient", rows * (critic.input_stride() - first_gradient_column()));
-  buffers_.logits = workspace.add_transient("value/logits", logits);
-  buffers_.next_logits = workspace.add_transient("value/next_logits", logits);
+  if (!has_scalar_critics()) {
+    buffers_.logits = workspace.add_transient("value/logits", values);
+    buffers_.next_logits = workspace.add_transient("value/next_logits", values);
+  }
   buffers_.target_values =
-      workspace.add_transient("value/target", has_scalar_critics() ? rows : logits);
-  buffers_.logits_gradient = workspace.add_activation("value/gradient", logits);
+      workspace.add_transient("value/target", has_scalar_critics() ? rows : values);
+  buffers_.values_gradient = workspace.add_activation("value/gradient", values);
   buffers_.actor = actor.add_activations(workspace, "actor", spec.batch, true);
   buffers_.next_actor = actor.add_activations(workspace, "next_actor", spec.batch, false);
   buffers_.critic = critic.add_activations(workspace, "critic", spec.batch, true);
@@ -125,9 +127,10 @@ void FastSacPrograms::record_critic_loss(Program& program) {
   critic.record_forward(program, critic_state.parameters, buffers_.critic_input,
                         critic.input_stride(), buffers_.critic, buffers_.logits);
   program.record(has_scalar_critics() ? Op(scalar_critic_loss()) : Op(categorical_critic_loss()));
-  critic.record_backward(program, critic_state.parameters, buffers_.critic_input,
-                         critic.input_stride(), buffers_.critic, buffers_.logits_gradient,
-                         critic_state.gradient);
+  critic.record_backward(
+      program, critic_state.parameters, buffers_.critic_input, critic.input_stride(),
+      buffers_.critic, buffers_.values_gradient, critic_state.gradient,
+      has_scalar_critics() ? Network::HeadGradient::kHasPassed : Network::HeadGradient::kIsGiven);
 }
 
 ProjectTargetOp FastSacPrograms::projected_target() const {
@@ -141,16 +144,12 @@ ProjectTargetOp FastSacPrograms::projected_target() const {
 
 ScalarTargetOp FastSacPrograms::scalar_target() const {
   ScalarTargetOp op{};
-  op.rows = spec.batch;
+  op.head = critic.scalar_head(target, buffers_.target_critic);
   op.source_rows = spec.gathered_rows();
-  op.groups = kCritics;
-  op.value_stride = value_stride();
   op.reward_column = layout.reward();
   op.done_column = layout.done();
   op.truncated_column = layout.truncated();
   op.gamma = spec.gamma;
-  op.values = buffers_.next_logits;
-  op.bias = target + critic.head().bias;
   op.log_probability = buffers_.next_action.log_probability;
   op.log_alpha = log_alpha;
   op.target = buffers_.target_values;
@@ -167,7 +166,7 @@ CriticLossOp FastSacPrograms::categorical_critic_loss() const {
   op.logits = buffers_.logits;
   op.bias = critic_state.parameters + critic.head().bias;
   op.target = buffers_.target_values;
-  op.logits_gradient = buffers_.logits_gradient;
+  op.logits_gradient = buffers_.values_gradient;
   op.loss = scalars["loss/critic"];
   op.value_mean = scalars["critic/q_mean"];
   op.value_max = scalars["critic/q_max"];
@@ -178,13 +177,10 @@ CriticLossOp FastSacPrograms::categorical_critic_loss() const {
 ScalarCriticLossOp FastSacPrograms::scalar_critic_loss() const {
   const LearnerStatistics& scalars = *critic_statistics;
   ScalarCriticLossOp op{};
-  op.rows = spec.batch;
-  op.groups = kCritics;
-  op.value_stride = value_stride();
-  op.values = buffers_.logits;
-  op.bias = critic_state.parameters + critic.head().bias;
+  op.head = critic.scalar_head(critic_state.parameters, buffers_.critic);
   op.target = buffers_.target_values;
-  op.values_gradient = buffers_.logits_gradient;
+  op.values_gradient = buffers_.values_gradient;
+  op.gradient = critic.scalar_head_gradient(buffers_.critic);
   op.loss = scalars["loss/critic"];
   op.value_mean = scalars["critic/q_mean"];
   op.value_max = scalars["critic/q_max"];
@@ -202,7 +198,7 @@ ActorLossOp FastSacPrograms::categorical_actor_loss() const {
   op.bias = critic_state.parameters + critic.head().bias;
   op.log_probability = buffers_.action.log_probability;
   op.log_alpha = log_alpha;
-  op.logits_gradient = buffers_.logits_gradient;
+  op.logits_gradient = buffers_.values_gradient;
   op.loss = (*actor_statistics)["loss/actor"];
   op.entropy = (*actor_statistics)["policy/entropy"];
   return op;
@@ -210,14 +206,10 @@ ActorLossOp FastSacPrograms::categorical_actor_loss() const {
 
 ScalarActorLossOp FastSacPrograms::scalar_actor_loss() const {
   ScalarActorLossOp op{};
-  op.rows = spec.batch;
-  op.groups = kCritics;
-  op.value_stride = value_stride();
-  op.values = buffers_.logits;
-  op.bias = critic_state.parameters + critic.head().bias;
+  op.head = critic.scalar_head(critic_state.parameters, buffers_.critic);
   op.log_probability = buffers_.action.log_probability;
   op.log_alpha = log_alpha;
-  op.values_gradient = buffers_.logits_gradient;
+  op.gradient = critic.scalar_head_gradient(buffers_.critic);
   op.loss = (*actor_statistics)["loss/actor"];
   op.entropy = (*actor_statistics)["policy/entropy"];
   return op;
@@ -228,10 +220,10 @@ void FastSacPrograms::record_actor(Program& program) {
   critic.record_forward(program, critic_state.parameters, buffers_.acting_critic_input,
                         critic.input_stride(), buffers_.critic, buffers_.logits);
   program.record(has_scalar_critics() ? Op(scalar_actor_loss()) : Op(categorical_actor_loss()));
-  critic.record_input_gradient(program, critic_state.parameters, buffers_.critic,
-                               buffers_.logits_gradient, first_gradient_column(),
-                               critic.input_stride() - first_gradient_column(),
-                               buffers_.action_gradient);
+  critic.record_input_gradient(
+      program, critic_state.parameters, buffers_.critic,
+      has_scalar_critics() ? Operand{} : buffers_.values_gradient, first_gradient_column(),
+      critic.input_stride() - first_gradient_column(), buffers_.action_gradient);
   ActionGradientOp heads{};
   heads.rows = spec.batch;
   heads.actions = layout.action_dim;

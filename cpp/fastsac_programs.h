@@ -33,7 +33,8 @@ struct FastSacPrograms : SacPrograms {
     Operand critic_input, next_critic_input, acting_critic_input;  // with whose action
     Action action, next_action;
     Operand action_gradient, action_heads_gradient;
-    Operand logits, next_logits, target_values, logits_gradient;  // of scalar critics: values
+    Operand logits, next_logits;  // of categorical critics
+    Operand target_values, values_gradient;
     // The target critics have their own, so that they need not wait for the critics.
     Network::Activations actor, next_actor, critic, target_critic;
   };

@@ -99,8 +99,27 @@ void Network::record_forward(Program& program, Operand parameters, Operand input
     input_stride = shape_.groups * layer.outputs;
     distance = layer.outputs;
   }
+  if (!heads.used()) return;
   program.record(
       linear(head()).forward(activations.rows, {input, input_stride, distance}, parameters, heads));
+}
+
+ScalarHead Network::scalar_head(Operand parameters, const Activations& activations) const {
+  MR_CHECK(is_scalar(), "a head of several outputs is a product");
+  ScalarHead scalar{};
+  scalar.rows = activations.rows;
+  scalar.groups = shape_.groups;
+  scalar.width = head().inputs;
+  scalar.hidden = activations.output[kHiddenLayers - 1];
+  scalar.weight = parameters + head().weight;
+  scalar.bias = parameters + head().bias;
+  scalar.weight_distance = linear(head()).distance();
+  scalar.bias_distance = head().outputs;
+  return scalar;
+}
+
+ScalarHeadGradient Network::scalar_head_gradient(const Activations& activations) const {
+  return {activations.gradient[kHiddenLayers - 1], is_plain()};
 }
 
 void Network::record_layer_backward(Program& program, int index, Operand parameters,
@@ -151,19 +170,24 @@ void Network::record_parameter_gradients(Program& program, int index, int rows,
 
 void Network::record_backward(Program& program, Operand parameters, Operand input, int input_stride,
                               const Activations& activations, Operand heads_gradient,
-                              Operand parameter_gradient) const {
+                              Operand parameter_gradient, HeadGradient head) const {
   const int rows = activations.rows;
   Operand gradient = heads_gradient;
   for (int i = kHiddenLayers; i > 0; --i) {
     const Layer& layer = layers_[i];
+    const bool has_passed = i == kHiddenLayers && head == HeadGradient::kHasPassed;
     // First: all layers below wait for it, and nothing does for the parameters'.
-    program.record(
-        linear(layer).input_gradient(rows, gradient, parameters, activations.gradient[i - 1]));
+    if (!has_passed) {
+      program.record(
+          linear(layer).input_gradient(rows, gradient, parameters, activations.gradient[i - 1]));
+    }
     record_parameter_gradients(program, i, rows,
                                {activations.output[i - 1], shape_.groups * layer.inputs,
                                 static_cast<uint64_t>(layer.inputs)},
                                gradient, parameter_gradient);
-    record_layer_backward(program, i - 1, parameters, activations, parameter_gradient);
+    if (!has_passed || !is_plain()) {
+      record_layer_backward(program, i - 1, parameters, activations, parameter_gradient);
+    }
     gradient = activations.gradient[i - 1];
   }
   record_parameter_gradients(program, 0, rows, {input, input_stride, 0}, gradient,
@@ -175,10 +199,15 @@ void Network::record_input_gradient(Program& program, Operand parameters,
                                     int first_column, int columns, Operand input_gradient) const {
   Operand gradient = heads_gradient;
   for (int i = kHiddenLayers; i > 0; --i) {
-    program.record(
-        linear(layers_[i])
-            .input_gradient(activations.rows, gradient, parameters, activations.gradient[i - 1]));
-    record_layer_backward(program, i - 1, parameters, activations, Operand{});
+    const bool has_passed = i == kHiddenLayers && !heads_gradient.used();
+    if (!has_passed) {
+      program.record(
+          linear(layers_[i])
+              .input_gradient(activations.rows, gradient, parameters, activations.gradient[i - 1]));
+    }
+    if (!has_passed || !is_plain()) {
+      record_layer_backward(program, i - 1, parameters, activations, Operand{});
+    }
     gradient = activations.gradient[i - 1];
   }
   const Layer& first = layers_[0];

@@ -64,17 +64,27 @@ class Network {
   Activations add_activations(Workspace& workspace, const std::string& name, int rows,
                               bool with_gradients) const;
 
-  // heads [row][group][head_width()], without the head's bias (the op that reads them adds it).
+  // heads [row][group][head_width()], without the head's bias (the op that reads them adds it);
+  // unused: the op computes them from the last hidden layer.
   void record_forward(Program& program, Operand parameters, Operand input, int input_stride,
                       const Activations& activations, Operand heads) const;
 
-  // From the gradient of the heads to that of every parameter.
+  // What an op that computes the heads itself has of them, and leaves of their gradient. Of
+  // networks with one output.
+  ScalarHead scalar_head(Operand parameters, const Activations& activations) const;
+  ScalarHeadGradient scalar_head_gradient(const Activations& activations) const;
+
+  // From the gradient of the heads to that of every parameter. kHasPassed: an op has left that of
+  // the last hidden layer (scalar_head_gradient()).
+  enum class HeadGradient { kIsGiven, kHasPassed };
   void record_backward(Program& program, Operand parameters, Operand input, int input_stride,
                        const Activations& activations, Operand heads_gradient,
-                       Operand parameter_gradient) const;
+                       Operand parameter_gradient,
+                       HeadGradient head = HeadGradient::kIsGiven) const;
 
-  // From the gradient of the heads to that of `columns` input columns, summed over the groups.
-  // Devices are fastest where first_column is a multiple of kVectorWidth.
+  // From the gradient of the heads (unused: an op has left that of the last hidden layer) to that
+  // of `columns` input columns, summed over the groups. Devices are fastest where first_column is
+  // a multiple of kVectorWidth.
   void record_input_gradient(Program& program, Operand parameters, const Activations& activations,
                              Operand heads_gradient, int first_column, int columns,
                              Operand input_gradient) const;
@@ -89,6 +99,7 @@ class Network {
     return {shape_.groups, layer.inputs, layer.outputs, layer.weight};
   }
   bool is_plain() const { return shape_.body == NetworkBody::kPlain; }
+  bool is_scalar() const { return shape_.outputs == 1; }
   // From the product of a hidden layer to its output, and back.
   void record_layer_forward(Program& program, int index, Operand parameters,
                             const Activations& activations) const;

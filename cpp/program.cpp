@@ -167,35 +167,43 @@ std::vector<Extent> extents(const ActorLossOp& op) {
           {op.entropy, 1}};
 }
 
+uint64_t hidden_of(const ScalarHead& head) { return product(head.rows, head.groups, head.width); }
+
+std::vector<Extent> extents_of(const ScalarHead& head) {
+  const uint64_t last = head.groups - 1;
+  return {read(head.hidden, hidden_of(head)),
+          read(head.weight, last * head.weight_distance + head.width),
+          read(head.bias, last * head.bias_distance + 1)};
+}
+
 std::vector<Extent> extents(const ScalarTargetOp& op) {
-  return {read(op.values, matrix(product(op.rows, op.groups), 1, op.value_stride)),
-          read(op.bias, matrix(op.groups, 1, op.value_stride)),
-          read(op.log_probability, static_cast<uint64_t>(op.rows)),
-          read(op.log_alpha, 1),
-          {op.target, static_cast<uint64_t>(op.rows)}};
+  const uint64_t rows = op.head.rows;
+  std::vector<Extent> all = extents_of(op.head);
+  all.insert(all.end(), {read(op.log_probability, rows), read(op.log_alpha, 1), {op.target, rows}});
+  return all;
 }
 
 std::vector<Extent> extents(const ScalarCriticLossOp& op) {
-  const uint64_t values = matrix(product(op.rows, op.groups), 1, op.value_stride);
-  return {read(op.values, values),
-          read(op.bias, matrix(op.groups, 1, op.value_stride)),
-          read(op.target, static_cast<uint64_t>(op.rows)),
-          {op.values_gradient, values},
-          {op.loss, 1},
-          {op.value_mean, 1},
-          {op.value_max, 1},
-          {op.value_min, 1}};
+  const uint64_t lines = product(op.head.rows, op.head.groups);
+  std::vector<Extent> all = extents_of(op.head);
+  all.insert(all.end(), {read(op.target, op.head.rows),
+                         {op.values_gradient, matrix(lines, 1, op.head.bias_distance)},
+                         {op.gradient.hidden, hidden_of(op.head)},
+                         {op.loss, 1},
+                         {op.value_mean, 1},
+                         {op.value_max, 1},
+                         {op.value_min, 1}});
+  return all;
 }
 
 std::vector<Extent> extents(const ScalarActorLossOp& op) {
-  const uint64_t values = matrix(product(op.rows, op.groups), 1, op.value_stride);
-  return {read(op.values, values),
-          read(op.bias, matrix(op.groups, 1, op.value_stride)),
-          read(op.log_probability, static_cast<uint64_t>(op.rows)),
-          read(op.log_alpha, 1),
-          {op.values_gradient, values},
-          {op.loss, 1},
-          {op.entropy, 1}};
+  std::vector<Extent> all = extents_of(op.head);
+  all.insert(all.end(), {read(op.log_probability, op.head.rows),
+                         read(op.log_alpha, 1),
+                         {op.gradient.hidden, hidden_of(op.head)},
+                         {op.loss, 1},
+                         {op.entropy, 1}});
+  return all;
 }
 
 std::vector<Extent> extents(const AdamWOp& op) {

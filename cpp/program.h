@@ -211,36 +211,47 @@ struct ActorLossOp {
   bool takes_smallest;
 };
 
-// Of the three ops on scalar critics below, which have one value per group: values and their
-// gradients lie [row][group], value_stride from group to group, as does the bias [group].
+// The last layer of scalar critics, which have one value per group:
+//   value[r][g] = hidden[r][g] . weight[g] + bias[g]
+// It is part of the three ops below, as is the way back through it: a product of one column would
+// take as long as one of many.
+struct ScalarHead {
+  int rows, groups, width;
+  Operand hidden;  // [row][group][column]
+  Operand weight, bias;
+  uint64_t weight_distance, bias_distance;  // from group to group
+};
+
+// dL/dhidden[r][g] = dL/dvalue[r][g] weight[g], 0 where the hidden layer is a ReLU that gave none.
+struct ScalarHeadGradient {
+  Operand hidden;  // as the hidden layer
+  bool is_relu;
+};
 
 // target = r + gamma b (smallest Q' - alpha log pi'), r and b as ProjectTargetOp has them.
 struct ScalarTargetOp {
-  int rows, source_rows, groups;
-  int value_stride;
+  ScalarHead head;
+  int source_rows;
   int reward_column, done_column, truncated_column;
   float gamma;
-  Operand values, bias;
   Operand log_probability, log_alpha;
   Operand target;  // [row]
 };
 
 // (Q - target)^2, mean over rows, summed over groups.
 struct ScalarCriticLossOp {
-  int rows, groups;
-  int value_stride;
-  Operand values, bias, target;
-  Operand values_gradient;
+  ScalarHead head;
+  Operand target;
+  Operand values_gradient;  // [row][group], bias_distance from group to group
+  ScalarHeadGradient gradient;
   Operand loss, value_mean, value_max, value_min;  // scalars
 };
 
 // L = mean(alpha log pi - smallest Q); the gradient is the values' part.
 struct ScalarActorLossOp {
-  int rows, groups;
-  int value_stride;
-  Operand values, bias;
+  ScalarHead head;
   Operand log_probability, log_alpha;
-  Operand values_gradient;
+  ScalarHeadGradient gradient;
   Operand loss, entropy;  // scalars; entropy = -mean(log pi)
 };
 

@@ -98,17 +98,18 @@ struct Trained {
   Bf16 *parameters_copy, *target_copy;  // that products read; or null
 };
 
-// kColumns parameters side by side, as they are before the step.
+// kColumns parameters side by side, with all that their step reads.
 template <int kColumns>
 struct Piece {
   using Pack = Packed<float, kColumns>;
-  Pack gradient, parameter, first, second;
+  Pack gradient, parameter, first, second, target{};
 
   __device__ void read(const Trained& trained, u64 at) {
     gradient = *reinterpret_cast<const Pack*>(trained.gradient + at);
     parameter = *reinterpret_cast<const Pack*>(trained.parameters + at);
     first = *reinterpret_cast<const Pack*>(trained.first + at);
     second = *reinterpret_cast<const Pack*>(trained.second + at);
+    if (trained.target != nullptr) target = *reinterpret_cast<const Pack*>(trained.target + at);
   }
 
   // Writes the moments; the parameters stay here.
@@ -121,30 +122,27 @@ struct Piece {
     *reinterpret_cast<Pack*>(trained.first + at) = first;
     *reinterpret_cast<Pack*>(trained.second + at) = second;
   }
-};
 
-// Writes parameters, target and what products read of them.
-template <int kColumns>
-__device__ void put(const Trained& trained, u64 at, const Packed<float, kColumns>& parameter,
-                    float target_rate) {
-  using Pack = Packed<float, kColumns>;
-  using Copies = Packed<Bf16, kColumns>;
-  *reinterpret_cast<Pack*>(trained.parameters + at) = parameter;
-  if (trained.parameters_copy != nullptr) {
-    *reinterpret_cast<Copies*>(trained.parameters_copy + at) =
-        packed<Bf16, kColumns>(parameter.values);
-  }
-  if (trained.target == nullptr) return;
-  Pack target = *reinterpret_cast<const Pack*>(trained.target + at);
+  // Writes parameters, target and what products read of them.
+  __device__ void put(const Trained& trained, u64 at, float scale, float target_rate) {
+    using Copies = Packed<Bf16, kColumns>;
 #pragma unroll
-  for (int j = 0; j < kColumns; ++j) {
-    target.values[j] += target_rate * (parameter.values[j] - target.values[j]);
+    for (int j = 0; j < kColumns; ++j) {
+      parameter.values[j] *= scale;
+      target.values[j] += target_rate * (parameter.values[j] - target.values[j]);
+    }
+    *reinterpret_cast<Pack*>(trained.parameters + at) = parameter;
+    if (trained.parameters_copy != nullptr) {
+      *reinterpret_cast<Copies*>(trained.parameters_copy + at) =
+          packed<Bf16, kColumns>(parameter.values);
+    }
+    if (trained.target == nullptr) return;
+    *reinterpret_cast<Pack*>(trained.target + at) = target;
+    if (trained.target_copy != nullptr) {
+      *reinterpret_cast<Copies*>(trained.target_copy + at) = packed<Bf16, kColumns>(target.values);
+    }
   }
-  *reinterpret_cast<Pack*>(trained.target + at) = target;
-  if (trained.target_copy != nullptr) {
-    *reinterpret_cast<Copies*>(trained.target_copy + at) = packed<Bf16, kColumns>(target.values);
-  }
-}
+};
 
 // A thread takes kColumns parameters side by side; they are on their way while it judges.
 template <int kColumns>
@@ -158,14 +156,13 @@ __global__ void __launch_bounds__(kThreads)
   AdamWStep step;
   if (!may_step(*measured, verdict, &step) || !is_inside) return;
   piece.step(step, trained, at);
-  put<kColumns>(trained, at, piece.parameter, step.target_rate);
+  piece.put(trained, at, 1.0f, step.target_rate);
 }
 
 constexpr int kMostBlocks = 32;  // of rows
 constexpr int kWarps = kThreads / kWarp;
-constexpr int kPieces = 2;  // of a thread, that wait in registers while the row is measured
 
-// Of a row block: as many warps to a row as have a piece for each lane, 1, 2, 4 or 8.
+// Of a row block: as many warps to a row as have a piece for each lane, but 1, 2, 4 or 8.
 template <int kColumns>
 __host__ __device__ int warps_of(const RowBlock& block) {
   int warps = 1;
@@ -209,7 +206,9 @@ __device__ void step_long_row(const AdamWStep& step, const Trained& trained, con
   }
   const float scale = scale_of(block.length, row_sum(squares, kWarps));
   for (int i = static_cast<int>(threadIdx.x); i < block.width; i += kThreads) {
-    put<1>(trained, first + i, {{trained.parameters[first + i] * scale}}, step.target_rate);
+    Piece<1> piece;
+    piece.read(trained, first + i);
+    piece.put(trained, first + i, scale, step.target_rate);
   }
 }
 
@@ -227,39 +226,24 @@ __global__ void __launch_bounds__(kThreads)
   const int row = (number - rows.first_block[block]) * (kWarps / warps) +
                   static_cast<int>(threadIdx.x) / threads;
   const u64 first = own.first + static_cast<u64>(row) * static_cast<u64>(own.width);
-  const bool is_short = own.width <= kPieces * threads * kColumns;
-  const auto column_of = [&](int i) {
-    return (i * threads + static_cast<int>(threadIdx.x) % threads) * kColumns;
-  };
-  const auto is_inside = [&](int i) {
-    return is_short && row < own.rows && column_of(i) < own.width;
-  };
-  Piece<kColumns> pieces[kPieces];
-#pragma unroll
-  for (int i = 0; i < kPieces; ++i) {
-    if (is_inside(i)) pieces[i].read(trained, first + column_of(i));
-  }
+  const int column = static_cast<int>(threadIdx.x) % threads * kColumns;
+  const bool is_short = own.width <= threads * kColumns;
+  const bool is_inside = is_short && row < own.rows && column < own.width;
+  Piece<kColumns> piece;
+  if (is_inside) piece.read(trained, first + column);
   AdamWStep step;
   if (!may_step(*measured, verdict, &step)) return;
   if (!is_short) return step_long_row(step, trained, own, first);
   float squares = 0.0f;
-#pragma unroll
-  for (int i = 0; i < kPieces; ++i) {
-    if (!is_inside(i)) continue;
-    pieces[i].step(step, trained, first + column_of(i));
+  if (is_inside) {
+    piece.step(step, trained, first + column);
 #pragma unroll
     for (int j = 0; j < kColumns; ++j) {
-      squares += pieces[i].parameter.values[j] * pieces[i].parameter.values[j];
+      squares += piece.parameter.values[j] * piece.parameter.values[j];
     }
   }
   const float scale = scale_of(own.length, row_sum(squares, warps));
-#pragma unroll
-  for (int i = 0; i < kPieces; ++i) {
-    if (!is_inside(i)) continue;
-#pragma unroll
-    for (int j = 0; j < kColumns; ++j) pieces[i].parameter.values[j] *= scale;
-    put<kColumns>(trained, first + column_of(i), pieces[i].parameter, step.target_rate);
-  }
+  if (is_inside) piece.put(trained, first + column, scale, step.target_rate);
 }
 
 bool has_vectors(const Trained& trained) {

@@ -109,6 +109,8 @@ u64 scratch_floats(const ColumnSumOp& op);
 u64 scratch_floats(const ActionGradientOp& op);
 u64 scratch_floats(const CriticLossOp& op);
 u64 scratch_floats(const ActorLossOp& op);
+u64 scratch_floats(const ScalarCriticLossOp& op);
+u64 scratch_floats(const ScalarActorLossOp& op);
 u64 scratch_floats(const AdamWOp& op);
 u64 scratch_floats(const BatchNormForwardOp& op);
 u64 scratch_floats(const BatchNormBackwardOp& op);

@@ -11,8 +11,8 @@ constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
 // Of each kLanes neighbours. Both give every lane the same bits: partners exchange, so each pair
 // computes one value.
-template <int kLanes = kWarp>
-__device__ float warp_sum(float value) {
+template <int kLanes = kWarp, class Value>
+__device__ Value warp_sum(Value value) {
 #pragma unroll
   for (int distance = kLanes / 2; distance > 0; distance /= 2) {
     value += __shfl_xor_sync(kAllLanes, value, distance);
@@ -49,17 +49,11 @@ using WarpTeam = LaneTeam<kWarp>;
 // and is free again after the next __syncthreads().
 template <class Value>
 __device__ Value block_sum(Value value, Value* room) {
-#pragma unroll
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kAllLanes, value, distance);
-  }
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  if (threadIdx.x % kWarp == 0) room[warp] = value;
+  value = warp_sum(value);
+  if (threadIdx.x % kWarp == 0) room[threadIdx.x / kWarp] = value;
   __syncthreads();
-  if (threadIdx.x == 0) {
-    for (int i = 1; i < static_cast<int>(blockDim.x) / kWarp; ++i) value += room[i];
-  }
-  return value;
+  if (threadIdx.x >= kWarp) return value;
+  return warp_sum(threadIdx.x < blockDim.x / kWarp ? room[threadIdx.x] : Value(0));
 }
 
 }  // namespace millrace

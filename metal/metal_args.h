@@ -195,11 +195,15 @@ struct MeanOfPartsArgs {
 // Of the one threadgroup that walks over all rows: as many as any pipeline takes.
 MR_CONSTEXPR u32 kLossThreads = 256;
 
-// Values of scalar critics, [row][group] stride apart.
-struct ScalarValues {
-  int rows, groups, stride;
-  MR_DEVICE const float* values;
+// Of scalar critics (program.h, ScalarHead).
+struct ScalarHeadArgs {
+  int rows, groups, width;
+  MR_DEVICE const float* hidden;
+  MR_DEVICE const float* weight;
   MR_DEVICE const float* bias;
+  u64 weight_distance, bias_distance;
+  MR_DEVICE float* hidden_gradient;  // or null
+  int is_relu;
 };
 
 // What a target is made of beside the next values.
@@ -212,15 +216,16 @@ struct RewardSource {
 
 struct ScalarTargetArgs {
   MR_CONSTANT const Arguments* arguments;
-  ScalarValues next;
+  ScalarHeadArgs next;
   RewardSource reward;
   MR_DEVICE float* target;
 };
 
 struct ScalarCriticLossArgs {
-  ScalarValues now;
+  ScalarHeadArgs head;
   MR_DEVICE const float* target;
-  MR_DEVICE float* gradient;
+  MR_DEVICE float* values_gradient;
+  MR_DEVICE float* values;  // [row][group], from the rows to the loss
   MR_DEVICE float* loss;
   MR_DEVICE float* value_mean;
   MR_DEVICE float* value_max;
@@ -228,10 +233,10 @@ struct ScalarCriticLossArgs {
 };
 
 struct ScalarActorLossArgs {
-  ScalarValues now;
+  ScalarHeadArgs head;
   MR_DEVICE const float* log_probability;
   MR_DEVICE const float* log_alpha;
-  MR_DEVICE float* gradient;
+  MR_DEVICE float* least_values;  // [row], from the rows to the loss
   MR_DEVICE float* loss;
   MR_DEVICE float* entropy;
 };

@@ -4,38 +4,61 @@
 namespace millrace {
 namespace {
 
-template <class AnyOp>
-ScalarValues values_of(const MetalFrame& frame, const AnyOp& op) {
-  return {op.rows, op.groups, op.value_stride, frame.floats(op.values), frame.floats(op.bias)};
+ScalarHeadArgs head_of(const MetalFrame& frame, const ScalarHead& op,
+                       const ScalarHeadGradient& gradient) {
+  return {op.rows,
+          op.groups,
+          op.width,
+          frame.floats(op.hidden),
+          frame.floats(op.weight),
+          frame.floats(op.bias),
+          op.weight_distance,
+          op.bias_distance,
+          frame.floats(gradient.hidden),
+          gradient.is_relu ? 1 : 0};
 }
 
 }  // namespace
 
+u64 metal_scratch_floats(const ScalarCriticLossOp& op) {
+  return static_cast<u64>(op.head.rows) * static_cast<u64>(op.head.groups);
+}
+
+u64 metal_scratch_floats(const ScalarActorLossOp& op) { return static_cast<u64>(op.head.rows); }
+
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarTargetOp& op) {
   const ScalarTargetArgs arguments = {
       frame.arguments,
-      values_of(frame, op),
+      head_of(frame, op.head, {}),
       {op.source_rows, op.reward_column, op.done_column, op.truncated_column, op.gamma,
        frame.floats(op.log_probability), frame.floats(op.log_alpha)},
       frame.floats(op.target)};
-  add_elements(to, "scalar_targets", static_cast<u64>(op.rows), arguments);
+  add_rows(to, "scalar_targets", static_cast<u64>(op.head.rows), arguments);
   return true;
 }
 
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarCriticLossOp& op) {
-  const ScalarCriticLossArgs arguments = {
-      values_of(frame, op),      frame.floats(op.target),     frame.floats(op.values_gradient),
-      frame.floats(op.loss),     frame.floats(op.value_mean), frame.floats(op.value_max),
-      frame.floats(op.value_min)};
+  const ScalarCriticLossArgs arguments = {head_of(frame, op.head, op.gradient),
+                                          frame.floats(op.target),
+                                          frame.floats(op.values_gradient),
+                                          frame.scratch,
+                                          frame.floats(op.loss),
+                                          frame.floats(op.value_mean),
+                                          frame.floats(op.value_max),
+                                          frame.floats(op.value_min)};
+  add_rows(to, "scalar_critic_gradients", static_cast<u64>(op.head.rows), arguments);
   add_walk(to, "scalar_critic_loss", arguments);
   return true;
 }
 
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarActorLossOp& op) {
-  const ScalarActorLossArgs arguments = {
-      values_of(frame, op),       frame.floats(op.log_probability),
-      frame.floats(op.log_alpha), frame.floats(op.values_gradient),
-      frame.floats(op.loss),      frame.floats(op.entropy)};
+  const ScalarActorLossArgs arguments = {head_of(frame, op.head, op.gradient),
+                                         frame.floats(op.log_probability),
+                                         frame.floats(op.log_alpha),
+                                         frame.scratch,
+                                         frame.floats(op.loss),
+                                         frame.floats(op.entropy)};
+  add_rows(to, "scalar_actor_gradients", static_cast<u64>(op.head.rows), arguments);
   add_walk(to, "scalar_actor_loss", arguments);
   return true;
 }

@@ -110,8 +110,9 @@ TEST(FastSacPrograms, ScalarCriticsHaveOneValueEach) {
   EXPECT_EQ(programs.critic.shape().outputs, 1);
   const auto target = ops_of<ScalarTargetOp>(*programs.critic_program);
   ASSERT_EQ(target.size(), 1u);
-  EXPECT_EQ(target[0].value_stride, programs.critic.head_width());
-  EXPECT_EQ(target[0].bias.carrier, programs.target.carrier);
+  EXPECT_EQ(target[0].head.bias_distance, static_cast<uint64_t>(programs.critic.head_width()));
+  EXPECT_EQ(target[0].head.bias.carrier, programs.target.carrier);
+  EXPECT_EQ(target[0].head.weight.carrier, programs.target.carrier);
   EXPECT_EQ(ops_of<ScalarCriticLossOp>(*programs.critic_program).size(), 1u);
   EXPECT_EQ(ops_of<ScalarActorLossOp>(*programs.whole_program).size(), 1u);
   EXPECT_TRUE(ops_of<CriticLossOp>(*programs.critic_program).empty());

@@ -308,12 +308,16 @@ std::vector<float> reward_rows(int rows) {
   return batch;
 }
 
+// So many rows that devices take several at a time where there are few atoms.
+constexpr int kManyRows = 4098;
+
 TEST_P(ProgramLaunchTest, ProjectTarget) {
-  for (const int atoms : {2, 11, 101, 501, 600}) {
-    SCOPED_TRACE(atoms);
+  for (const auto& [atoms, rows] :
+       {std::pair{2, 80}, {11, 80}, {101, 80}, {501, 80}, {600, 80}, {101, kManyRows}}) {
+    SCOPED_TRACE(std::to_string(atoms) + " atoms, " + std::to_string(rows) + " rows");
     Trial trial;
     ProjectTargetOp op{};
-    op.rows = 80;
+    op.rows = rows;
     op.source_rows = 40;
     op.groups = 2;
     op.support = {atoms, -20, 20};
@@ -322,10 +326,10 @@ TEST_P(ProgramLaunchTest, ProjectTarget) {
     op.truncated_column = 2;
     op.gamma = 0.97f;
     op.value_stride = atoms + 3;
-    const uint64_t values = 160 * static_cast<uint64_t>(op.value_stride);
+    const uint64_t values = 2 * static_cast<uint64_t>(rows * op.value_stride);
     op.logits = trial.add("logits", values);
     op.bias = trial.add("bias", 2 * static_cast<uint64_t>(op.value_stride));
-    op.log_probability = trial.add("log_probability", 80);
+    op.log_probability = trial.add("log_probability", static_cast<uint64_t>(rows));
     op.log_alpha = trial.add("log_alpha", 1, 0, -1);
     op.target = trial.add("target", values);
     trial.batch = reward_rows(40);
@@ -338,11 +342,12 @@ TEST_P(ProgramLaunchTest, ProjectTarget) {
 
 TEST_P(ProgramLaunchTest, CriticLoss) {
   in_each_storage(GetParam(), 5e-5, [&](Precision precision, double tolerance) {
-    for (const int atoms : {2, 11, 101, 501, 600}) {
-      SCOPED_TRACE(atoms);
+    for (const auto& [atoms, rows] :
+         {std::pair{2, 1201}, {11, 1201}, {101, 1201}, {501, 50}, {600, 50}, {101, kManyRows}}) {
+      SCOPED_TRACE(std::to_string(atoms) + " atoms, " + std::to_string(rows) + " rows");
       Trial trial;
       CriticLossOp op{};
-      op.rows = atoms > 101 ? 50 : 1201;
+      op.rows = rows;
       op.groups = 2;
       op.support = {atoms, -20, 20};
       op.value_stride = atoms + 3;
@@ -359,7 +364,7 @@ TEST_P(ProgramLaunchTest, CriticLoss) {
       trial.run(GetParam(), op, tolerance, precision, [&](Workspace& workspace) {
         for (uint64_t i = 0; i < values; ++i) {
           float& target = *workspace.floats(op.target + i);
-          target = std::abs(target) / static_cast<float>(atoms);
+          target = std::abs(target) / static_cast<float>(op.support.atoms);
         }
       });
     }
@@ -395,11 +400,12 @@ TEST_P(ProgramLaunchTest, TheLargestAndTheSmallestValueMayStandInAnyRow) {
 
 TEST_P(ProgramLaunchTest, ActorLoss) {
   in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
-    for (const int atoms : {11, 101, 501}) {
-      SCOPED_TRACE(atoms);
+    for (const auto& [atoms, rows] :
+         {std::pair{11, 1201}, {101, 1201}, {501, 50}, {101, kManyRows}}) {
+      SCOPED_TRACE(std::to_string(atoms) + " atoms, " + std::to_string(rows) + " rows");
       Trial trial;
       ActorLossOp op{};
-      op.rows = atoms > 101 ? 50 : 1201;
+      op.rows = rows;
       op.groups = 2;
       op.support = {atoms, -20, 20};
       op.value_stride = atoms + 3;
@@ -417,53 +423,75 @@ TEST_P(ProgramLaunchTest, ActorLoss) {
   });
 }
 
+// Of any width, and of one that is read in whole vectors.
+constexpr int kHeadWidths[] = {3, 37, 256};
+
+ScalarHead add_scalar_head(Trial& trial, int rows, int groups, int width) {
+  ScalarHead head{};
+  head.rows = rows;
+  head.groups = groups;
+  head.width = width;
+  const auto count = [](int a, int b, int c = 1) {
+    return static_cast<uint64_t>(a) * static_cast<uint64_t>(b) * static_cast<uint64_t>(c);
+  };
+  head.weight_distance = count(8, width);
+  head.bias_distance = 8;
+  head.hidden = trial.add_activation("hidden", count(rows, groups, width));
+  head.weight = trial.add_parameters("weight", count(groups, 8, width));
+  head.bias = trial.add("bias", count(groups, 8));
+  return head;
+}
+
+ScalarHeadGradient add_head_gradient(Trial& trial, const ScalarHead& head, bool is_relu) {
+  return {trial.add_activation("hidden_gradient", static_cast<uint64_t>(head.rows) *
+                                                      static_cast<uint64_t>(head.groups) *
+                                                      static_cast<uint64_t>(head.width)),
+          is_relu};
+}
+
 TEST_P(ProgramLaunchTest, ScalarTarget) {
-  for (const int groups : {1, 2, 5}) {
-    for (const int stride : {1, 8}) {
-      Trial trial;
-      ScalarTargetOp op{};
-      op.rows = 602;
-      op.source_rows = 301;
-      op.groups = groups;
-      op.value_stride = stride;
-      op.reward_column = 0;
-      op.done_column = 1;
-      op.truncated_column = 2;
-      op.gamma = 0.97f;
-      const auto row = static_cast<uint64_t>(groups) * static_cast<uint64_t>(stride);
-      op.values = trial.add("values", 602 * row, 10);
-      op.bias = trial.add("bias", row);
-      op.log_probability = trial.add("log_probability", 602);
-      op.log_alpha = trial.add("log_alpha", 1, 0, -1);
-      op.target = trial.add("target", 602);
-      trial.batch = reward_rows(301);
-      trial.batch[3 * 7] = NAN;
-      trial.batch[3 * 9] = INFINITY;
-      trial.with.row_stride = 3;
-      trial.with.reward_scale = 0.3f;
-      trial.run(GetParam(), op, kRounding);
+  in_each_storage(GetParam(), 5e-6, [&](Precision precision, double tolerance) {
+    for (const int groups : {1, 2, 5}) {
+      for (const int width : kHeadWidths) {
+        Trial trial;
+        ScalarTargetOp op{};
+        op.head = add_scalar_head(trial, 602, groups, width);
+        op.source_rows = 301;
+        op.reward_column = 0;
+        op.done_column = 1;
+        op.truncated_column = 2;
+        op.gamma = 0.97f;
+        op.log_probability = trial.add("log_probability", 602);
+        op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+        op.target = trial.add("target", 602);
+        trial.batch = reward_rows(301);
+        trial.batch[3 * 7] = NAN;
+        trial.batch[3 * 9] = INFINITY;
+        trial.with.row_stride = 3;
+        trial.with.reward_scale = 0.3f;
+        trial.run(GetParam(), op, tolerance, precision);
+      }
     }
-  }
+  });
 }
 
 TEST_P(ProgramLaunchTest, ScalarCriticLoss) {
   in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
     for (const int rows : {1, 1201}) {
-      Trial trial;
-      ScalarCriticLossOp op{};
-      op.rows = rows;
-      op.groups = 2;
-      op.value_stride = 8;
-      const uint64_t values = 2 * 8 * static_cast<uint64_t>(rows);
-      op.values = trial.add("values", values, 8);
-      op.bias = trial.add("bias", 2 * 8);
-      op.target = trial.add("target", static_cast<uint64_t>(rows), 8, 1);
-      op.values_gradient = trial.add_activation("values_gradient", values);
-      op.loss = trial.add("loss", 1);
-      op.value_mean = trial.add("value_mean", 1);
-      op.value_max = trial.add("value_max", 1);
-      op.value_min = trial.add("value_min", 1);
-      trial.run(GetParam(), op, tolerance, precision);
+      for (const int width : kHeadWidths) {
+        Trial trial;
+        ScalarCriticLossOp op{};
+        op.head = add_scalar_head(trial, rows, 2, width);
+        op.target = trial.add("target", static_cast<uint64_t>(rows), 8, 1);
+        op.values_gradient =
+            trial.add_activation("values_gradient", 2 * 8 * static_cast<uint64_t>(rows));
+        op.gradient = add_head_gradient(trial, op.head, width != 37);
+        op.loss = trial.add("loss", 1);
+        op.value_mean = trial.add("value_mean", 1);
+        op.value_max = trial.add("value_max", 1);
+        op.value_min = trial.add("value_min", 1);
+        trial.run(GetParam(), op, tolerance, precision);
+      }
     }
   });
 }
@@ -471,20 +499,17 @@ TEST_P(ProgramLaunchTest, ScalarCriticLoss) {
 TEST_P(ProgramLaunchTest, ScalarActorLoss) {
   in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
     for (const int rows : {1, 1201}) {
-      Trial trial;
-      ScalarActorLossOp op{};
-      op.rows = rows;
-      op.groups = 2;
-      op.value_stride = 8;
-      const uint64_t values = 2 * 8 * static_cast<uint64_t>(rows);
-      op.values = trial.add("values", values, 8);
-      op.bias = trial.add("bias", 2 * 8);
-      op.log_probability = trial.add("log_probability", static_cast<uint64_t>(rows), 1, -20);
-      op.log_alpha = trial.add("log_alpha", 1, 0, -1);
-      op.values_gradient = trial.add_activation("values_gradient", values);
-      op.loss = trial.add("loss", 1);
-      op.entropy = trial.add("entropy", 1);
-      trial.run(GetParam(), op, tolerance, precision);
+      for (const int width : kHeadWidths) {
+        Trial trial;
+        ScalarActorLossOp op{};
+        op.head = add_scalar_head(trial, rows, 2, width);
+        op.log_probability = trial.add("log_probability", static_cast<uint64_t>(rows), 1, -20);
+        op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+        op.gradient = add_head_gradient(trial, op.head, width != 37);
+        op.loss = trial.add("loss", 1);
+        op.entropy = trial.add("entropy", 1);
+        trial.run(GetParam(), op, tolerance, precision);
+      }
     }
   });
 }

@@ -25,14 +25,25 @@ struct AdamWStep {
 };
 
 #if !defined(__METAL_VERSION__)  // has no double: optimizer.metal
-// `count` steps with this one.
+MR_FN float adamw_decay(const AdamWConstants& constants, float learning_rate) {
+  return 1.0f - learning_rate * constants.weight_decay;
+}
+
+// `count` steps with this one; here and below.
+MR_FN float adamw_rate(const AdamWConstants& constants, float learning_rate, u64 count) {
+  return (float)((double)learning_rate / (1.0 - pow((double)constants.beta1, (double)count)));
+}
+
+MR_FN float adamw_inverse_root(const AdamWConstants& constants, u64 count) {
+  return (float)(1.0 / sqrt(1.0 - pow((double)constants.beta2, (double)count)));
+}
+
 MR_FN AdamWStep adamw_step(const AdamWConstants& constants, float learning_rate, u64 count) {
-  const double t = (double)count;
   AdamWStep step;
   step.gradient_scale = 1.0f;
-  step.decay = 1.0f - learning_rate * constants.weight_decay;
-  step.rate = (float)((double)learning_rate / (1.0 - pow((double)constants.beta1, t)));
-  step.inverse_root = (float)(1.0 / sqrt(1.0 - pow((double)constants.beta2, t)));
+  step.decay = adamw_decay(constants, learning_rate);
+  step.rate = adamw_rate(constants, learning_rate, count);
+  step.inverse_root = adamw_inverse_root(constants, count);
   step.beta1 = constants.beta1;
   step.beta2 = constants.beta2;
   step.target_rate = 0.0f;

@@ -49,6 +49,9 @@ void FastSacPrograms::add_buffers() {
   if (!has_scalar_critics()) {
     buffers_.logits = workspace.add_transient("value/logits", values);
     buffers_.next_logits = workspace.add_transient("value/next_logits", values);
+  } else {
+    buffers_.values = workspace.add_transient("value/values", rows * kCritics);
+    buffers_.least_values = workspace.add_transient("value/least", rows);
   }
   buffers_.target_values =
       workspace.add_transient("value/target", has_scalar_critics() ? rows : values);
@@ -105,19 +108,22 @@ void FastSacPrograms::record_action(Program& program) {
   actor.record_forward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
                        buffers_.actor, buffers_.action.heads);
   // Normals behind those of the next action.
-  program.record(sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input));
+  const SampleActionOp action =
+      sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input);
+  program.record(action);
+  program.record(mean_deviation(action));
 }
 
 void FastSacPrograms::record_critic(Program& program) {
-  const LearnerStatistics& scalars = *critic_statistics;
   program.record(unpack_critic(layout.critic(), buffers_.critic_input));
   program.record(unpack_action(buffers_.critic_input));
   record_critic_loss(program);
-  AdamWOp step = step_of(critic_state, scalars["loss/critic"], true, LearningRate::kCritic);
+  AdamWOp step =
+      step_of(critic_state, (*critic_statistics)["loss/critic"], true, LearningRate::kCritic);
   step.target = target;
   program.record(step);
   program.record(temperature_step(buffers_.next_action.log_probability));
-  program.record(scalars.op(finite));
+  program.record(critic_statistics->op(finite));
 }
 
 void FastSacPrograms::record_critic_loss(Program& program) {
@@ -126,11 +132,14 @@ void FastSacPrograms::record_critic_loss(Program& program) {
   program.record(has_scalar_critics() ? Op(scalar_target()) : Op(projected_target()));
   critic.record_forward(program, critic_state.parameters, buffers_.critic_input,
                         critic.input_stride(), buffers_.critic, buffers_.logits);
-  program.record(has_scalar_critics() ? Op(scalar_critic_loss()) : Op(categorical_critic_loss()));
+  program.record(has_scalar_critics() ? Op(scalar_critic_gradient())
+                                      : Op(categorical_critic_loss()));
   critic.record_backward(
       program, critic_state.parameters, buffers_.critic_input, critic.input_stride(),
       buffers_.critic, buffers_.values_gradient, critic_state.gradient,
       has_scalar_critics() ? Network::HeadGradient::kHasPassed : Network::HeadGradient::kIsGiven);
+  // Last: the way back waits for no number.
+  if (has_scalar_critics()) program.record(scalar_critic_loss());
 }
 
 ProjectTargetOp FastSacPrograms::projected_target() const {
@@ -174,13 +183,23 @@ CriticLossOp FastSacPrograms::categorical_critic_loss() const {
   return op;
 }
 
+ScalarCriticGradientOp FastSacPrograms::scalar_critic_gradient() const {
+  ScalarCriticGradientOp op{};
+  op.head = critic.scalar_head(critic_state.parameters, buffers_.critic);
+  op.target = buffers_.target_values;
+  op.values = buffers_.values;
+  op.values_gradient = buffers_.values_gradient;
+  op.gradient = critic.scalar_head_gradient(buffers_.critic);
+  return op;
+}
+
 ScalarCriticLossOp FastSacPrograms::scalar_critic_loss() const {
   const LearnerStatistics& scalars = *critic_statistics;
   ScalarCriticLossOp op{};
-  op.head = critic.scalar_head(critic_state.parameters, buffers_.critic);
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.values = buffers_.values;
   op.target = buffers_.target_values;
-  op.values_gradient = buffers_.values_gradient;
-  op.gradient = critic.scalar_head_gradient(buffers_.critic);
   op.loss = scalars["loss/critic"];
   op.value_mean = scalars["critic/q_mean"];
   op.value_max = scalars["critic/q_max"];
@@ -204,12 +223,20 @@ ActorLossOp FastSacPrograms::categorical_actor_loss() const {
   return op;
 }
 
+ScalarActorGradientOp FastSacPrograms::scalar_actor_gradient() const {
+  ScalarActorGradientOp op{};
+  op.head = critic.scalar_head(critic_state.parameters, buffers_.critic);
+  op.least_values = buffers_.least_values;
+  op.gradient = critic.scalar_head_gradient(buffers_.critic);
+  return op;
+}
+
 ScalarActorLossOp FastSacPrograms::scalar_actor_loss() const {
   ScalarActorLossOp op{};
-  op.head = critic.scalar_head(critic_state.parameters, buffers_.critic);
+  op.rows = spec.batch;
+  op.least_values = buffers_.least_values;
   op.log_probability = buffers_.action.log_probability;
   op.log_alpha = log_alpha;
-  op.gradient = critic.scalar_head_gradient(buffers_.critic);
   op.loss = (*actor_statistics)["loss/actor"];
   op.entropy = (*actor_statistics)["policy/entropy"];
   return op;
@@ -219,7 +246,7 @@ void FastSacPrograms::record_actor(Program& program) {
   const LearnerStatistics& scalars = *actor_statistics;
   critic.record_forward(program, critic_state.parameters, buffers_.acting_critic_input,
                         critic.input_stride(), buffers_.critic, buffers_.logits);
-  program.record(has_scalar_critics() ? Op(scalar_actor_loss()) : Op(categorical_actor_loss()));
+  program.record(has_scalar_critics() ? Op(scalar_actor_gradient()) : Op(categorical_actor_loss()));
   critic.record_input_gradient(
       program, critic_state.parameters, buffers_.critic,
       has_scalar_critics() ? Operand{} : buffers_.values_gradient, first_gradient_column(),
@@ -235,10 +262,10 @@ void FastSacPrograms::record_actor(Program& program) {
   heads.action_gradient_stride = critic.input_stride() - first_gradient_column();
   heads.log_alpha = log_alpha;
   heads.heads_gradient = buffers_.action_heads_gradient;
-  heads.mean_deviation = scalars["policy/std_mean"];
   program.record(heads);
   actor.record_backward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
                         buffers_.actor, buffers_.action_heads_gradient, actor_state.gradient);
+  if (has_scalar_critics()) program.record(scalar_actor_loss());
   program.record(step_of(actor_state, scalars["loss/actor"], false, LearningRate::kActor));
   program.record(scalars.op(finite));
 }

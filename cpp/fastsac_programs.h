@@ -33,7 +33,8 @@ struct FastSacPrograms : SacPrograms {
     Operand critic_input, next_critic_input, acting_critic_input;  // with whose action
     Action action, next_action;
     Operand action_gradient, action_heads_gradient;
-    Operand logits, next_logits;  // of categorical critics
+    Operand logits, next_logits;   // of categorical critics
+    Operand values, least_values;  // of scalar ones
     Operand target_values, values_gradient;
     // The target critics have their own, so that they need not wait for the critics.
     Network::Activations actor, next_actor, critic, target_critic;
@@ -57,8 +58,10 @@ struct FastSacPrograms : SacPrograms {
   ProjectTargetOp projected_target() const;
   ScalarTargetOp scalar_target() const;
   CriticLossOp categorical_critic_loss() const;
+  ScalarCriticGradientOp scalar_critic_gradient() const;
   ScalarCriticLossOp scalar_critic_loss() const;
   ActorLossOp categorical_actor_loss() const;
+  ScalarActorGradientOp scalar_actor_gradient() const;
   ScalarActorLossOp scalar_actor_loss() const;
   void record_actor(Program& program);
 

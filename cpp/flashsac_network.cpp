@@ -286,27 +286,27 @@ void FlashSacNetwork::record_blocks_backward(Program& program, const Weights& we
     narrow.input_gradient = activations.narrow_gradient;
     narrow.affine_gradient = place(block.narrow_norm.affine);
     program.record(narrow);
-    program.record(block.narrow.input_gradient(rows, activations.narrow_gradient, parameters,
-                                               activations.wide_gradient));
     if (has_parameters) {
       program.record(block.narrow.weight_gradient(
           rows, activations.narrow_gradient,
           rows_of(activations.wide_output[b], groups, kExpansion * hidden), parameter_gradient));
     }
+    program.record(block.narrow.input_gradient(rows, activations.narrow_gradient, parameters,
+                                               activations.wide_gradient));
     BatchNormBackwardOp wide{};
     wide.norm = batch_norm(block.wide_norm, weights, rows, activations.wide[b], true);
     wide.gradient = wide.input_gradient = activations.wide_gradient;
     wide.affine_gradient = place(block.wide_norm.affine);
     program.record(wide);
-    GemmOp through = block.widen.input_gradient(rows, activations.wide_gradient, parameters,
-                                                activations.stream_gradient);
-    through.accumulates = true;
-    program.record(through);
     if (has_parameters) {
       program.record(block.widen.weight_gradient(rows, activations.wide_gradient,
                                                  rows_of(activations.stream[b], groups, hidden),
                                                  parameter_gradient));
     }
+    GemmOp through = block.widen.input_gradient(rows, activations.wide_gradient, parameters,
+                                                activations.stream_gradient);
+    through.accumulates = true;
+    program.record(through);
   }
 }
 
@@ -326,11 +326,11 @@ void FlashSacNetwork::record_backward(Program& program, const Weights& weights, 
                                        parameter_gradient));
   record_blocks_backward(program, weights, rows, head_rows, activations, heads_gradient,
                          parameter_gradient);
-  program.record(embed_.input_gradient(rows, activations.stream_gradient, weights.parameters,
-                                       activations.embedded_gradient));
   program.record(embed_.weight_gradient(rows, activations.stream_gradient,
                                         rows_of(activations.embedded, groups, embed_.inputs),
                                         parameter_gradient));
+  program.record(embed_.input_gradient(rows, activations.stream_gradient, weights.parameters,
+                                       activations.embedded_gradient));
   BatchNormBackwardOp embedding{};
   embedding.norm = embedding_norm(weights, rows, input, input_stride);
   embedding.gradient = activations.embedded_gradient;

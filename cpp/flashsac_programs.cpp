@@ -108,7 +108,10 @@ void FlashSacPrograms::record_action(Program& program) {
                        buffers_.observation, observation_stride(), buffers_.actor,
                        buffers_.action.heads);
   // Normals behind those of the next action.
-  program.record(sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input));
+  const SampleActionOp action =
+      sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input);
+  program.record(action);
+  program.record(mean_deviation(action));
 }
 
 void FlashSacPrograms::record_critic(Program& program) {
@@ -216,7 +219,6 @@ void FlashSacPrograms::record_actor_loss(Program& program) {
   heads.action_gradient_stride = critic_stride();
   heads.log_alpha = log_alpha;
   heads.heads_gradient = buffers_.action_heads_gradient;
-  heads.mean_deviation = scalars["policy/std_mean"];
   program.record(heads);
 }
 

@@ -131,7 +131,12 @@ std::vector<Extent> extents(const ActionGradientOp& op) {
           read(op.noise, product(op.rows, op.actions)),
           read(op.action_gradient, matrix(op.rows, op.actions, op.action_gradient_stride)),
           read(op.log_alpha, 1),
-          {op.heads_gradient, heads},
+          {op.heads_gradient, heads}};
+}
+
+std::vector<Extent> extents(const MeanDeviationOp& op) {
+  return {read(op.heads, matrix(op.rows, product(2, op.actions), op.heads_stride)),
+          read(op.bias, product(2, op.actions)),
           {op.mean_deviation, 1}};
 }
 
@@ -183,27 +188,39 @@ std::vector<Extent> extents(const ScalarTargetOp& op) {
   return all;
 }
 
-std::vector<Extent> extents(const ScalarCriticLossOp& op) {
+std::vector<Extent> extents(const ScalarCriticGradientOp& op) {
   const uint64_t lines = product(op.head.rows, op.head.groups);
   std::vector<Extent> all = extents_of(op.head);
   all.insert(all.end(), {read(op.target, op.head.rows),
+                         {op.values, lines},
                          {op.values_gradient, matrix(lines, 1, op.head.bias_distance)},
-                         {op.gradient.hidden, hidden_of(op.head)},
-                         {op.loss, 1},
-                         {op.value_mean, 1},
-                         {op.value_max, 1},
-                         {op.value_min, 1}});
+                         {op.gradient.hidden, hidden_of(op.head)}});
+  return all;
+}
+
+std::vector<Extent> extents(const ScalarCriticLossOp& op) {
+  return {read(op.values, product(op.rows, op.groups)),
+          read(op.target, static_cast<uint64_t>(op.rows)),
+          {op.loss, 1},
+          {op.value_mean, 1},
+          {op.value_max, 1},
+          {op.value_min, 1}};
+}
+
+std::vector<Extent> extents(const ScalarActorGradientOp& op) {
+  std::vector<Extent> all = extents_of(op.head);
+  all.insert(all.end(), {{op.least_values, static_cast<uint64_t>(op.head.rows)},
+                         {op.gradient.hidden, hidden_of(op.head)}});
   return all;
 }
 
 std::vector<Extent> extents(const ScalarActorLossOp& op) {
-  std::vector<Extent> all = extents_of(op.head);
-  all.insert(all.end(), {read(op.log_probability, op.head.rows),
-                         read(op.log_alpha, 1),
-                         {op.gradient.hidden, hidden_of(op.head)},
-                         {op.loss, 1},
-                         {op.entropy, 1}});
-  return all;
+  const uint64_t rows = op.rows;
+  return {read(op.least_values, rows),
+          read(op.log_probability, rows),
+          read(op.log_alpha, 1),
+          {op.loss, 1},
+          {op.entropy, 1}};
 }
 
 std::vector<Extent> extents(const AdamWOp& op) {

@@ -164,7 +164,14 @@ struct ActionGradientOp {
   Operand heads, bias, noise, action_gradient, log_alpha;
   int action_gradient_stride;
   Operand heads_gradient;  // rows heads_stride apart, too
-  Operand mean_deviation;  // scalar: mean over rows and dims of s
+};
+
+// Mean over rows and dims of s.
+struct MeanDeviationOp {
+  int rows, actions, heads_stride;
+  ActionDensity density = kFastSacDensity;
+  Operand heads, bias;
+  Operand mean_deviation;  // scalar
 };
 
 // Of the three ops on distributions below: logits, targets and gradients lie [row][group][atom]
@@ -213,8 +220,8 @@ struct ActorLossOp {
 
 // The last layer of scalar critics, which have one value per group:
 //   value[r][g] = hidden[r][g] . weight[g] + bias[g]
-// It is part of the three ops below, as is the way back through it: a product of one column would
-// take as long as one of many.
+// It is part of the ops below that need the values first, as is the way back through it: a product
+// of one column would take as long as one of many.
 struct ScalarHead {
   int rows, groups, width;
   Operand hidden;  // [row][group][column]
@@ -238,20 +245,33 @@ struct ScalarTargetOp {
   Operand target;  // [row]
 };
 
-// (Q - target)^2, mean over rows, summed over groups.
-struct ScalarCriticLossOp {
+// The way back from L = (Q - target)^2, mean over rows, summed over groups.
+struct ScalarCriticGradientOp {
   ScalarHead head;
   Operand target;
+  Operand values;           // Q, [row][group]
   Operand values_gradient;  // [row][group], bias_distance from group to group
   ScalarHeadGradient gradient;
+};
+
+// That loss itself, of the values that the way back has left.
+struct ScalarCriticLossOp {
+  int rows, groups;
+  Operand values, target;
   Operand loss, value_mean, value_max, value_min;  // scalars
 };
 
-// L = mean(alpha log pi - smallest Q); the gradient is the values' part.
-struct ScalarActorLossOp {
+// The way back from L = mean(alpha log pi - smallest Q), the values' part.
+struct ScalarActorGradientOp {
   ScalarHead head;
-  Operand log_probability, log_alpha;
+  Operand least_values;  // smallest Q, [row]
   ScalarHeadGradient gradient;
+};
+
+// That loss itself, of the values that the way back has left.
+struct ScalarActorLossOp {
+  int rows;
+  Operand least_values, log_probability, log_alpha;
   Operand loss, entropy;  // scalars; entropy = -mean(log pi)
 };
 
@@ -337,12 +357,13 @@ struct HostFunctionOp {
   uint64_t source_count, target_count;
 };
 
-using Op = std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp,
-                        SampleActionOp, ActionGradientOp, ProjectTargetOp, CriticLossOp,
-                        ActorLossOp, AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp,
-                        BatchNormBackwardOp, RunningStatisticsOp, RmsNormForwardOp,
-                        RmsNormBackwardOp, ReluBackwardOp, ScalarTargetOp, ScalarCriticLossOp,
-                        ScalarActorLossOp, PointwiseOp, RandomFillOp, CopyInOp, HostFunctionOp>;
+using Op =
+    std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp, SampleActionOp,
+                 ActionGradientOp, MeanDeviationOp, ProjectTargetOp, CriticLossOp, ActorLossOp,
+                 AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp, BatchNormBackwardOp,
+                 RunningStatisticsOp, RmsNormForwardOp, RmsNormBackwardOp, ReluBackwardOp,
+                 ScalarTargetOp, ScalarCriticGradientOp, ScalarCriticLossOp, ScalarActorGradientOp,
+                 ScalarActorLossOp, PointwiseOp, RandomFillOp, CopyInOp, HostFunctionOp>;
 
 // Here, because a plug-in names ops, too.
 inline const char* kind_of(const Op& op) {
@@ -353,6 +374,7 @@ inline const char* kind_of(const Op& op) {
                                            "column_sum",
                                            "sample_action",
                                            "action_gradient",
+                                           "mean_deviation",
                                            "project_target",
                                            "critic_loss",
                                            "actor_loss",
@@ -366,7 +388,9 @@ inline const char* kind_of(const Op& op) {
                                            "rms_norm_backward",
                                            "relu_backward",
                                            "scalar_target",
+                                           "scalar_critic_gradient",
                                            "scalar_critic_loss",
+                                           "scalar_actor_gradient",
                                            "scalar_actor_loss",
                                            "pointwise",
                                            "random_fill",

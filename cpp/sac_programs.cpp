@@ -141,6 +141,18 @@ AdamWOp SacPrograms::step_of(const Trained& trained, Operand loss, bool opens,
   return step;
 }
 
+MeanDeviationOp SacPrograms::mean_deviation(const SampleActionOp& action) const {
+  MeanDeviationOp op{};
+  op.rows = action.rows;
+  op.actions = action.actions;
+  op.heads_stride = action.heads_stride;
+  op.density = action.density;
+  op.heads = action.heads;
+  op.bias = action.bias;
+  op.mean_deviation = (*actor_statistics)["policy/std_mean"];
+  return op;
+}
+
 TemperatureOp SacPrograms::temperature_step(Operand log_probability) const {
   const LearnerStatistics& scalars =
       steps_temperature_with_actor() ? *actor_statistics : *critic_statistics;

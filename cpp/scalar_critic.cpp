@@ -58,43 +58,59 @@ void execute(const ScalarTargetOp& op, const CpuFrame& frame) {
   }
 }
 
-void execute(const ScalarCriticLossOp& op, const CpuFrame& frame) {
+void execute(const ScalarCriticGradientOp& op, const CpuFrame& frame) {
   const Head head = {op.head, frame};
-  const float share = 1.0f / static_cast<float>(op.head.rows);
-  float loss = 0.0f, value_sum = 0.0f;
-  float value_max = -mr_infinity(), value_min = mr_infinity();
+  const float share = 2.0f / static_cast<float>(op.head.rows);
   for (int r = 0; r < op.head.rows; ++r) {
-    const float target = frame.floats(op.target)[r];
     for (int g = 0; g < op.head.groups; ++g) {
       const float value = head.value(r, g);
-      const float error = value - target;
-      const float gradient = 2.0f * share * error;
-      loss += error * error;
+      const float gradient = share * (value - frame.floats(op.target)[r]);
+      frame.floats(op.values)[head.line(r, g)] = value;
       frame.floats(op.values_gradient)[head.line(r, g) * op.head.bias_distance] = gradient;
       head.pass_back(op.gradient, r, g, gradient);
-      value_sum += value;
-      value_max = std::max(value_max, value);
-      value_min = std::min(value_min, value);
+    }
+  }
+}
+
+void execute(const ScalarCriticLossOp& op, const CpuFrame& frame) {
+  const float share = 1.0f / static_cast<float>(op.rows);
+  float loss = 0.0f, value_sum = 0.0f;
+  float value_max = -mr_infinity(), value_min = mr_infinity();
+  for (int r = 0; r < op.rows; ++r) {
+    const float* values = frame.floats(op.values) + static_cast<size_t>(r) * op.groups;
+    for (int g = 0; g < op.groups; ++g) {
+      const float error = values[g] - frame.floats(op.target)[r];
+      loss += error * error;
+      value_sum += values[g];
+      value_max = std::max(value_max, values[g]);
+      value_min = std::min(value_min, values[g]);
     }
   }
   frame.scalar(op.loss) = loss * share;
-  frame.scalar(op.value_mean) = value_sum * share / static_cast<float>(op.head.groups);
+  frame.scalar(op.value_mean) = value_sum * share / static_cast<float>(op.groups);
   frame.scalar(op.value_max) = value_max;
   frame.scalar(op.value_min) = value_min;
 }
 
-void execute(const ScalarActorLossOp& op, const CpuFrame& frame) {
+void execute(const ScalarActorGradientOp& op, const CpuFrame& frame) {
   const Head head = {op.head, frame};
   const float share = 1.0f / static_cast<float>(op.head.rows);
-  const float alpha = mr_exp(frame.scalar(op.log_alpha));
-  float value_sum = 0.0f, log_probability_sum = 0.0f;
   for (int r = 0; r < op.head.rows; ++r) {
     const LeastValue least = head.least(r);
-    value_sum += least.value;
-    log_probability_sum += frame.floats(op.log_probability)[r];
+    frame.floats(op.least_values)[r] = least.value;
     for (int g = 0; g < op.head.groups; ++g) {
       head.pass_back(op.gradient, r, g, g == least.group ? -share : 0.0f);
     }
+  }
+}
+
+void execute(const ScalarActorLossOp& op, const CpuFrame& frame) {
+  const float share = 1.0f / static_cast<float>(op.rows);
+  const float alpha = mr_exp(frame.scalar(op.log_alpha));
+  float value_sum = 0.0f, log_probability_sum = 0.0f;
+  for (int r = 0; r < op.rows; ++r) {
+    value_sum += frame.floats(op.least_values)[r];
+    log_probability_sum += frame.floats(op.log_probability)[r];
   }
   frame.scalar(op.loss) = (alpha * log_probability_sum - value_sum) * share;
   frame.scalar(op.entropy) = -log_probability_sum * share;

@@ -7,7 +7,9 @@
 namespace millrace {
 
 void execute(const ScalarTargetOp& op, const CpuFrame& frame);
+void execute(const ScalarCriticGradientOp& op, const CpuFrame& frame);
 void execute(const ScalarCriticLossOp& op, const CpuFrame& frame);
+void execute(const ScalarActorGradientOp& op, const CpuFrame& frame);
 void execute(const ScalarActorLossOp& op, const CpuFrame& frame);
 
 }  // namespace millrace

@@ -59,8 +59,7 @@ template <bool kIsExact>
 MR_INLINE void gradient_row_of(const ActionDensity& density, const float* __restrict heads,
                                const float* __restrict bias, const float* __restrict noise,
                                const float* __restrict action_gradient, float alpha_share,
-                               float* __restrict heads_gradient, float* __restrict deviations,
-                               int actions) {
+                               float* __restrict heads_gradient, int actions) {
   const ActionDensity how = density;
   for (int i = 0; i < actions; ++i) {
     const HeadGradient gradient =
@@ -68,19 +67,27 @@ MR_INLINE void gradient_row_of(const ActionDensity& density, const float* __rest
                                 noise[i], action_gradient[i], alpha_share);
     heads_gradient[i] = gradient.mean;
     heads_gradient[actions + i] = gradient.raw;
-    deviations[i] = gradient.deviation;
   }
 }
 
 MR_CLONES void gradient_row(const ActionDensity& density, const float* heads, const float* bias,
                             const float* noise, const float* action_gradient, float alpha_share,
-                            float* heads_gradient, float* deviations, int actions) {
+                            float* heads_gradient, int actions) {
   if (density.is_exact) {
     gradient_row_of<true>(density, heads, bias, noise, action_gradient, alpha_share, heads_gradient,
-                          deviations, actions);
+                          actions);
   } else {
     gradient_row_of<false>(density, heads, bias, noise, action_gradient, alpha_share,
-                           heads_gradient, deviations, actions);
+                           heads_gradient, actions);
+  }
+}
+
+MR_CLONES void deviations_row(const ActionDensity& density, const float* __restrict heads,
+                              const float* __restrict bias, float* __restrict deviations,
+                              int actions) {
+  const ActionDensity how = density;
+  for (int i = 0; i < actions; ++i) {
+    deviations[i] = mr_exp(log_deviation_of(how, heads[actions + i] + bias[actions + i]));
   }
 }
 
@@ -137,15 +144,22 @@ void execute(const SampleActionOp& op, const CpuFrame& frame) {
 void execute(const ActionGradientOp& op, const CpuFrame& frame) {
   const float* bias = frame.floats(op.bias);
   const float alpha_share = mr_exp(frame.scalar(op.log_alpha)) / static_cast<float>(op.rows);
-  std::vector<float> deviations(op.actions);
-  float deviation_sum = 0.0f;
   for (int r = 0; r < op.rows; ++r) {
     const size_t row = r;
     const size_t heads = row * op.heads_stride;
     gradient_row(op.density, frame.floats(op.heads) + heads, bias,
                  frame.floats(op.noise) + row * op.actions,
                  frame.floats(op.action_gradient) + row * op.action_gradient_stride, alpha_share,
-                 frame.floats(op.heads_gradient) + heads, deviations.data(), op.actions);
+                 frame.floats(op.heads_gradient) + heads, op.actions);
+  }
+}
+
+void execute(const MeanDeviationOp& op, const CpuFrame& frame) {
+  std::vector<float> deviations(op.actions);
+  float deviation_sum = 0.0f;
+  for (int r = 0; r < op.rows; ++r) {
+    const float* heads = frame.floats(op.heads) + static_cast<size_t>(r) * op.heads_stride;
+    deviations_row(op.density, heads, frame.floats(op.bias), deviations.data(), op.actions);
     deviation_sum += lane_sum(deviations.data(), op.actions);
   }
   frame.scalar(op.mean_deviation) = deviation_sum / static_cast<float>(op.rows * op.actions);

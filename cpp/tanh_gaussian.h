@@ -13,5 +13,6 @@ void fill_normals(RandomSource source, const uint64_t* ticks, u32 first, int row
 
 void execute(const SampleActionOp& op, const CpuFrame& frame);
 void execute(const ActionGradientOp& op, const CpuFrame& frame);
+void execute(const MeanDeviationOp& op, const CpuFrame& frame);
 
 }  // namespace millrace

@@ -62,7 +62,6 @@ MR_LOOP_FN SampledAction sample_action(MR_THREAD const ActionDensity& density, f
 
 struct HeadGradient {
   float mean, raw;
-  float deviation;
 };
 
 // alpha_share = alpha / rows.
@@ -81,7 +80,6 @@ MR_LOOP_FN HeadGradient head_gradient(MR_THREAD const ActionDensity& density, fl
   gradient.mean = mr_abs(mean) <= density.mean_limit ? inner : 0.0f;
   gradient.raw =
       (inner * scaled_noise - alpha_share) * density.half_range * squashed_raw.complement;
-  gradient.deviation = deviation;
   return gradient;
 }
 
@@ -112,23 +110,30 @@ MR_FN void draw_noise_row(MR_THREAD const Team& team, RandomSource source, u32 f
   }
 }
 
-// Returns the sum of the row's deviations, to all lanes.
 template <bool kIsExact, class Stored, class Team>
-MR_FN float action_gradient_row(MR_THREAD const Team& team, MR_THREAD const ActionDensity& density,
-                                MR_DEVICE const float* heads, MR_DEVICE const float* bias,
-                                MR_DEVICE const float* noise,
-                                MR_DEVICE const float* action_gradient, float alpha_share,
-                                MR_DEVICE Stored* heads_gradient, int actions) {
-  float deviations = 0.0f;
+MR_FN void action_gradient_row(MR_THREAD const Team& team, MR_THREAD const ActionDensity& density,
+                               MR_DEVICE const float* heads, MR_DEVICE const float* bias,
+                               MR_DEVICE const float* noise, MR_DEVICE const float* action_gradient,
+                               float alpha_share, MR_DEVICE Stored* heads_gradient, int actions) {
   for (int i = team.lane(); i < actions; i += team.size()) {
     const HeadGradient gradient =
         head_gradient<kIsExact>(density, heads[i] + bias[i], heads[actions + i] + bias[actions + i],
                                 noise[i], action_gradient[i], alpha_share);
     heads_gradient[i] = static_cast<Stored>(gradient.mean);
     heads_gradient[actions + i] = static_cast<Stored>(gradient.raw);
-    deviations += gradient.deviation;
   }
-  return team.sum(deviations);
+}
+
+// The sum of a row's deviations, to all lanes.
+template <class Team>
+MR_FN float deviations_of_row(MR_THREAD const Team& team, MR_THREAD const ActionDensity& density,
+                              MR_DEVICE const float* heads, MR_DEVICE const float* bias,
+                              int actions) {
+  float sum = 0.0f;
+  for (int i = team.lane(); i < actions; i += team.size()) {
+    sum += mr_exp(log_deviation_of(density, heads[actions + i] + bias[actions + i]));
+  }
+  return team.sum(sum);
 }
 
 }  // namespace millrace

@@ -58,20 +58,35 @@ struct Heads {
   Stored* heads_gradient;
 };
 
+// A warp takes a row.
 template <bool kIsExact, class Stored>
-__global__ void __launch_bounds__(kPartThreads)
-    action_gradients(const Heads<Stored> heads, float* parts) {
+__global__ void __launch_bounds__(kThreads) action_gradients(const Heads<Stored> heads) {
+  wait_for_kernels_before();
+  const int r =
+      static_cast<int>(blockIdx.x) * kRowsOfABlock + static_cast<int>(threadIdx.x) / kWarp;
+  if (r >= heads.rows) return;
+  const u64 row = static_cast<u64>(r);
+  const float alpha_share = mr_exp(*heads.log_alpha) / static_cast<float>(heads.rows);
+  action_gradient_row<kIsExact>(
+      WarpTeam(), heads.density, heads.heads + row * heads.heads_stride, heads.bias,
+      heads.noise + row * heads.actions, heads.action_gradient + row * heads.action_gradient_stride,
+      alpha_share, heads.heads_gradient + row * heads.heads_stride, heads.actions);
+}
+
+struct Deviations {
+  int rows, actions, heads_stride;
+  ActionDensity density;
+  const float *heads, *bias;
+};
+
+__global__ void __launch_bounds__(kPartThreads) sum_deviations(const Deviations of, float* parts) {
   wait_for_kernels_before();
   __shared__ float room[kPartWarps];
-  const float alpha_share = mr_exp(*heads.log_alpha) / static_cast<float>(heads.rows);
   float deviations = 0.0f;
-  for (int r = first_row_of_warp(); r < heads.rows; r += kRowsBetween) {
-    const u64 row = static_cast<u64>(r);
-    deviations += action_gradient_row<kIsExact>(
-        WarpTeam(), heads.density, heads.heads + row * heads.heads_stride, heads.bias,
-        heads.noise + row * heads.actions,
-        heads.action_gradient + row * heads.action_gradient_stride, alpha_share,
-        heads.heads_gradient + row * heads.heads_stride, heads.actions);
+  for (int r = first_row_of_warp(); r < of.rows; r += kRowsBetween) {
+    deviations +=
+        deviations_of_row(WarpTeam(), of.density, of.heads + static_cast<u64>(r) * of.heads_stride,
+                          of.bias, of.actions);
   }
   const float sum = block_sum(WarpTeam().leads() ? deviations : 0.0f, room);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
@@ -87,7 +102,7 @@ __global__ void __launch_bounds__(kParts)
 
 }  // namespace
 
-u64 scratch_floats(const ActionGradientOp&) { return kParts; }
+u64 scratch_floats(const MeanDeviationOp&) { return kParts; }
 
 cudaError_t launch_op(const CudaFrame& frame, const SampleActionOp& op) {
   return with_stored(frame, op.action, [&](auto* action) {
@@ -114,7 +129,7 @@ cudaError_t launch_op(const CudaFrame& frame, const SampleActionOp& op) {
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ActionGradientOp& op) {
-  const cudaError_t code = with_stored(frame, op.heads_gradient, [&](auto* heads_gradient) {
+  return with_stored(frame, op.heads_gradient, [&](auto* heads_gradient) {
     using Stored = std::remove_pointer_t<decltype(heads_gradient)>;
     const Heads<Stored> heads = {op.rows,
                                  op.actions,
@@ -128,10 +143,21 @@ cudaError_t launch_op(const CudaFrame& frame, const ActionGradientOp& op) {
                                  frame.floats(op.log_alpha),
                                  heads_gradient};
     return launch_kernel(
-        frame.stream, kParts, kPartThreads, 0,
+        frame.stream, blocks_for(op.rows, kRowsOfABlock), kThreads, 0,
         op.density.is_exact ? action_gradients<true, Stored> : action_gradients<false, Stored>,
-        heads, frame.scratch);
+        heads);
   });
+}
+
+cudaError_t launch_op(const CudaFrame& frame, const MeanDeviationOp& op) {
+  const Deviations deviations = {op.rows,
+                                 op.actions,
+                                 op.heads_stride,
+                                 op.density,
+                                 frame.floats(op.heads),
+                                 frame.floats(op.bias)};
+  const cudaError_t code = launch_kernel(frame.stream, kParts, kPartThreads, 0, sum_deviations,
+                                         deviations, frame.scratch);
   if (code != cudaSuccess) return code;
   return launch_kernel(frame.stream, 1, kParts, 0, mean_of_parts, frame.scratch,
                        static_cast<float>(op.rows) * static_cast<float>(op.actions),

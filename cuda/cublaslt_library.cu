@@ -204,15 +204,14 @@ struct ProductPlan {
   }
 
   // Small products come in numbers, of networks side by side and of weights beside inputs; each
-  // takes about as long on half of the device, and then two run at once.
+  // takes about as long on half of the device, and then two run at once. (Longer ones did not
+  // gain.)
   bool leave_room(const GemmOp& op) {
-    constexpr int kTile = 64;
-    constexpr double kFewMultiplyAdds = 1 << 27;
+    constexpr int kTile = 64, kLongestSide = 1024;
     const int multiprocessors = multiprocessors_of_device();
     const auto tiles = [](int extent) { return (extent + kTile - 1) / kTile; };
-    const double multiply_adds = double{1} * op.m * op.n * op.k * op.count;
-    const bool is_small = tiles(op.m) * tiles(op.n) * op.count <= multiprocessors &&
-                          multiply_adds <= kFewMultiplyAdds;
+    const bool is_small = std::max({op.m, op.n, op.k}) <= kLongestSide &&
+                          tiles(op.m) * tiles(op.n) * op.count <= multiprocessors;
     const int wanted = multiprocessors / 2;
     return !is_small || api.set_description(description, kDescriptionMultiprocessors, &wanted,
                                             sizeof(wanted)) == kSuccess;

@@ -24,21 +24,30 @@ using Floats = Packed<float, kVector>;
 struct Measured {
   float parts[kNormParts];  // of the sum of the gradient's squares
   u64 count;                // of steps taken before
-  AdamWStep step;           // the next one
+  AdamWStep step;           // the next one, but for the clip
 };
 constexpr u64 kMeasuredFloats = (sizeof(Measured) + sizeof(float) - 1) / sizeof(float);
 
-// Blocks of kNormParts sum squares; one more computes the step meanwhile: powers take their time.
+// kNormParts blocks sum squares; one more computes the step meanwhile. Powers take their time, so
+// two warps have one each.
 __global__ void __launch_bounds__(kThreads)
     measure(const float* gradient, u64 count, int is_aligned, const Arguments* arguments,
             AdamWConstants constants, LearningRate rate, const u64* steps, Measured* measured) {
   wait_for_kernels_before();
   if (blockIdx.x == kNormParts) {
-    if (threadIdx.x != 0) return;
-    AdamWStep step = adamw_step(constants, arguments->learning_rate(rate), *steps + 1);
-    step.target_rate = arguments->target_rate;
-    measured->step = step;
-    measured->count = *steps;
+    const u64 next = *steps + 1;
+    AdamWStep& step = measured->step;
+    if (threadIdx.x == 0) {
+      const float learning_rate = arguments->learning_rate(rate);
+      measured->count = *steps;
+      step.decay = adamw_decay(constants, learning_rate);
+      step.rate = adamw_rate(constants, learning_rate, next);
+      step.beta1 = constants.beta1;
+      step.beta2 = constants.beta2;
+      step.target_rate = arguments->target_rate;
+    } else if (threadIdx.x == kWarp) {
+      step.inverse_root = adamw_inverse_root(constants, next);
+    }
     return;
   }
   __shared__ float room[kThreads / kWarp];
@@ -69,13 +78,14 @@ struct Verdict {
 // clip. The first block writes it down: nobody reads what changes of it, but for `finite`, which a
 // second verdict would leave as it is.
 __device__ bool may_step(const Measured& measured, const Verdict& op, AdamWStep* step) {
-  __shared__ double room[kThreads / kWarp];
+  __shared__ float room[kThreads / kWarp];
   __shared__ float clip;
   __shared__ bool is_finite;
-  const double sum = block_sum(static_cast<double>(measured.parts[threadIdx.x]), room);
+  const float loss = *op.loss, finite_before = *op.finite;
+  const float sum = block_sum(measured.parts[threadIdx.x], room);
   if (threadIdx.x == 0) {
-    const float norm = static_cast<float>(sqrt(sum));
-    is_finite = (op.opens || *op.finite == 1.0f) && mr_isfinite(norm) && mr_isfinite(*op.loss);
+    const float norm = sqrtf(sum);
+    is_finite = (op.opens || finite_before == 1.0f) && mr_isfinite(norm) && mr_isfinite(loss);
     clip = gradient_clip(op.max_norm, norm);
     if (blockIdx.x == 0) {
       *op.norm = norm;

@@ -27,49 +27,68 @@ struct Head {
   int is_relu;
 
   __device__ u64 line(int r, int g) const { return static_cast<u64>(r) * groups + g; }
+  __device__ const Stored* hidden_of(int r, int g) const { return hidden + line(r, g) * width; }
+  __device__ const float* weight_of(int g) const { return weight + g * weight_distance; }
 };
 
-// Calls each(column, pack of hidden, pack of weight) for the lane's vectors of a row's group.
-template <int kVector, class Stored, class Each>
-__device__ void each_vector(const Head<Stored>& head, int r, int g, const Each& each) {
-  const Stored* const hidden = head.hidden + head.line(r, g) * head.width;
-  const float* const weight = head.weight + g * head.weight_distance;
-  for (int i = WarpTeam().lane() * kVector; i < head.width; i += kWarp * kVector) {
-    each(i, *reinterpret_cast<const Packed<Stored, kVector>*>(hidden + i),
-         *reinterpret_cast<const Packed<float, kVector>*>(weight + i));
-  }
-}
-
-// To all lanes.
+// The values of two groups, to all lanes: what one reads is on its way while the other's is added
+// up. Where there is no second group both are the first.
 template <int kVector, class Stored>
-__device__ float value_of(const Head<Stored>& head, int r, int g) {
-  float sum = 0.0f;
-  each_vector<kVector>(head, r, g, [&](int, const auto& hidden, const auto& weight) {
+__device__ void values_of(const Head<Stored>& head, int r, int first, float (&values)[2]) {
+  using Columns = Packed<Stored, kVector>;
+  using Weights = Packed<float, kVector>;
+  const int groups[2] = {first, min(first + 1, head.groups - 1)};
+  const float bias[2] = {head.bias[groups[0] * head.bias_distance],
+                         head.bias[groups[1] * head.bias_distance]};
+  values[0] = values[1] = 0.0f;
+  for (int i = WarpTeam().lane() * kVector; i < head.width; i += kWarp * kVector) {
+    Columns hidden[2];
+    Weights weight[2];
 #pragma unroll
-    for (int j = 0; j < kVector; ++j) sum += to_float(hidden.values[j]) * weight.values[j];
-  });
-  return warp_sum(sum) + head.bias[g * head.bias_distance];
+    for (int k = 0; k < 2; ++k) {
+      hidden[k] = *reinterpret_cast<const Columns*>(head.hidden_of(r, groups[k]) + i);
+      weight[k] = *reinterpret_cast<const Weights*>(head.weight_of(groups[k]) + i);
+    }
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) {
+        values[k] += to_float(hidden[k].values[j]) * weight[k].values[j];
+      }
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < 2; ++k) values[k] = warp_sum(values[k]) + bias[k];
 }
 
 template <int kVector, class Stored>
 __device__ LeastValue least_of(const Head<Stored>& head, int r) {
   LeastValue least{};
-  for (int g = 0; g < head.groups; ++g) least.see(value_of<kVector>(head, r, g), g);
+  for (int first = 0; first < head.groups; first += 2) {
+    float values[2];
+    values_of<kVector>(head, r, first, values);
+    least.see(values[0], first);
+    if (first + 1 < head.groups) least.see(values[1], first + 1);
+  }
   return least;
 }
 
 template <int kVector, class Stored>
 __device__ void pass_back(const Head<Stored>& head, int r, int g, float value_gradient) {
+  const Stored* const hidden = head.hidden_of(r, g);
+  const float* const weight = head.weight_of(g);
   Stored* const gradient = head.hidden_gradient + head.line(r, g) * head.width;
-  each_vector<kVector>(head, r, g, [&](int i, const auto& hidden, const auto& weight) {
+  for (int i = WarpTeam().lane() * kVector; i < head.width; i += kWarp * kVector) {
+    const auto kept = *reinterpret_cast<const Packed<Stored, kVector>*>(hidden + i);
+    const auto factors = *reinterpret_cast<const Packed<float, kVector>*>(weight + i);
     float values[kVector];
 #pragma unroll
     for (int j = 0; j < kVector; ++j) {
-      const bool is_cut = head.is_relu && !(to_float(hidden.values[j]) > 0.0f);
-      values[j] = is_cut ? 0.0f : value_gradient * weight.values[j];
+      const bool is_cut = head.is_relu && !(to_float(kept.values[j]) > 0.0f);
+      values[j] = is_cut ? 0.0f : value_gradient * factors.values[j];
     }
     *reinterpret_cast<Packed<Stored, kVector>*>(gradient + i) = packed<Stored, kVector>(values);
-  });
+  }
 }
 
 __device__ int own_row() {
@@ -89,14 +108,14 @@ __global__ void __launch_bounds__(kRowThreads)
   wait_for_kernels_before();
   const int r = own_row();
   if (r >= next.rows) return;
-  const LeastValue least = least_of<kVector>(next, r);
-  if (!WarpTeam().leads()) return;
   const float* row =
       arguments->rows + static_cast<u64>(r % reward.source_rows) * arguments->row_stride;
-  const float soft_value = least.value - mr_exp(*reward.log_alpha) * reward.log_probability[r];
-  target[r] =
-      soft_target(row[reward.reward_column] * arguments->reward_scale, row[reward.done_column],
-                  row[reward.truncated_column], reward.gamma, soft_value);
+  const float gained = row[reward.reward_column] * arguments->reward_scale;
+  const float done = row[reward.done_column], truncated = row[reward.truncated_column];
+  const float entropy_part = mr_exp(*reward.log_alpha) * reward.log_probability[r];
+  const LeastValue least = least_of<kVector>(next, r);
+  if (!WarpTeam().leads()) return;
+  target[r] = soft_target(gained, done, truncated, reward.gamma, least.value - entropy_part);
 }
 
 // Leaves the values, [row][group].
@@ -107,14 +126,20 @@ __global__ void __launch_bounds__(kRowThreads)
   wait_for_kernels_before();
   const int r = own_row();
   if (r >= head.rows) return;
-  const float share = 2.0f / static_cast<float>(head.rows);
-  for (int g = 0; g < head.groups; ++g) {
-    const float value = value_of<kVector>(head, r, g);
-    const float gradient = share * (value - target[r]);
-    pass_back<kVector>(head, r, g, gradient);
-    if (!WarpTeam().leads()) continue;
-    values[head.line(r, g)] = value;
-    values_gradient[head.line(r, g) * head.bias_distance] = static_cast<Stored>(gradient);
+  const float share = 2.0f / static_cast<float>(head.rows), wanted = target[r];
+  for (int first = 0; first < head.groups; first += 2) {
+    float found[2];
+    values_of<kVector>(head, r, first, found);
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      const int g = first + k;
+      if (g >= head.groups) continue;
+      const float gradient = share * (found[k] - wanted);
+      pass_back<kVector>(head, r, g, gradient);
+      if (!WarpTeam().leads()) continue;
+      values[head.line(r, g)] = found[k];
+      values_gradient[head.line(r, g) * head.bias_distance] = static_cast<Stored>(gradient);
+    }
   }
 }
 
@@ -246,12 +271,6 @@ cudaError_t launch_for_rows(const CudaFrame& frame, const ScalarHead& op,
 
 }  // namespace
 
-u64 scratch_floats(const ScalarCriticLossOp& op) {
-  return static_cast<u64>(op.head.rows) * static_cast<u64>(op.head.groups);
-}
-
-u64 scratch_floats(const ScalarActorLossOp& op) { return static_cast<u64>(op.head.rows); }
-
 cudaError_t launch_op(const CudaFrame& frame, const ScalarTargetOp& op) {
   const Reward reward = {op.source_rows,
                          op.reward_column,
@@ -267,34 +286,34 @@ cudaError_t launch_op(const CudaFrame& frame, const ScalarTargetOp& op) {
   });
 }
 
+cudaError_t launch_op(const CudaFrame& frame, const ScalarCriticGradientOp& op) {
+  return with_head(frame, op.head, op.gradient, [&](const auto& head, auto vector) {
+    using Stored = std::remove_pointer_t<decltype(head.hidden_gradient)>;
+    return launch_for_rows(frame, op.head, scalar_critic_gradients<decltype(vector)::value, Stored>,
+                           head, frame.floats(op.target), frame.at<Stored>(op.values_gradient),
+                           frame.floats(op.values));
+  });
+}
+
 cudaError_t launch_op(const CudaFrame& frame, const ScalarCriticLossOp& op) {
-  const float* target = frame.floats(op.target);
-  const cudaError_t code =
-      with_head(frame, op.head, op.gradient, [&](const auto& head, auto vector) {
-        using Stored = std::remove_pointer_t<decltype(head.hidden_gradient)>;
-        return launch_for_rows(frame, op.head,
-                               scalar_critic_gradients<decltype(vector)::value, Stored>, head,
-                               target, frame.at<Stored>(op.values_gradient), frame.scratch);
-      });
-  if (code != cudaSuccess) return code;
   const CriticScalars scalars = {frame.floats(op.loss), frame.floats(op.value_mean),
                                  frame.floats(op.value_max), frame.floats(op.value_min)};
-  return launch_kernel(frame.stream, 1, kLossThreads, 0, scalar_critic_loss, op.head.rows,
-                       op.head.groups, frame.scratch, target, scalars);
+  return launch_kernel(frame.stream, 1, kLossThreads, 0, scalar_critic_loss, op.rows, op.groups,
+                       frame.floats(op.values), frame.floats(op.target), scalars);
+}
+
+cudaError_t launch_op(const CudaFrame& frame, const ScalarActorGradientOp& op) {
+  return with_head(frame, op.head, op.gradient, [&](const auto& head, auto vector) {
+    using Stored = std::remove_pointer_t<decltype(head.hidden_gradient)>;
+    return launch_for_rows(frame, op.head, scalar_actor_gradients<decltype(vector)::value, Stored>,
+                           head, frame.floats(op.least_values));
+  });
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const ScalarActorLossOp& op) {
-  const cudaError_t code =
-      with_head(frame, op.head, op.gradient, [&](const auto& head, auto vector) {
-        using Stored = std::remove_pointer_t<decltype(head.hidden_gradient)>;
-        return launch_for_rows(frame, op.head,
-                               scalar_actor_gradients<decltype(vector)::value, Stored>, head,
-                               frame.scratch);
-      });
-  if (code != cudaSuccess) return code;
-  return launch_kernel(frame.stream, 1, kLossThreads, 0, scalar_actor_loss, op.head.rows,
-                       frame.scratch, frame.floats(op.log_probability), frame.floats(op.log_alpha),
-                       frame.floats(op.loss), frame.floats(op.entropy));
+  return launch_kernel(frame.stream, 1, kLossThreads, 0, scalar_actor_loss, op.rows,
+                       frame.floats(op.least_values), frame.floats(op.log_probability),
+                       frame.floats(op.log_alpha), frame.floats(op.loss), frame.floats(op.entropy));
 }
 
 }  // namespace millrace

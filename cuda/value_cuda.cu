@@ -294,7 +294,7 @@ struct Teamwork {
 // the other, but a single one takes longer. Both halves work together, so rows must come out even.
 template <class Launch>
 cudaError_t launch_for(const Support& support, int rows, const Launch& launch) {
-  using HalfWarp = LaneTeam<kWarp / 2>;
+  using HalfWarp = TeamOf<kWarp / 2>;
   const bool are_many = rows >= 2 * kRowsApart<WarpTeam>;
   if (support.atoms <= 7 * HalfWarp::kLanes && are_many && rows % 2 == 0) {
     return launch(Teamwork<HalfWarp, 7>());

@@ -32,7 +32,7 @@ __device__ float warp_maximum(float value) {
 
 // kWarp / kLanes teams to a warp, which do everything together: as many rows at once.
 template <int kTeamLanes>
-struct LaneTeam {
+struct TeamOf {
   static constexpr int kLanes = kTeamLanes;
   __device__ int lane() const { return static_cast<int>(threadIdx.x) % kLanes; }
   __device__ int size() const { return kLanes; }
@@ -43,7 +43,7 @@ struct LaneTeam {
   __device__ void add(unsigned* to, unsigned value) const { atomicAdd(to, value); }
 };
 
-using WarpTeam = LaneTeam<kWarp>;
+using WarpTeam = TeamOf<kWarp>;
 
 // Of all threads of the block, to thread 0. Every thread calls it; `room` holds one value per warp
 // and is free again after the next __syncthreads().
@@ -52,8 +52,16 @@ __device__ Value block_sum(Value value, Value* room) {
   value = warp_sum(value);
   if (threadIdx.x % kWarp == 0) room[threadIdx.x / kWarp] = value;
   __syncthreads();
-  if (threadIdx.x >= kWarp) return value;
-  return warp_sum(threadIdx.x < blockDim.x / kWarp ? room[threadIdx.x] : Value(0));
+  const int warps = static_cast<int>(blockDim.x) / kWarp;
+  constexpr int kFew = 8;  // for one thread to add up
+  if (warps > kFew) {
+    if (threadIdx.x >= kWarp) return value;
+    return warp_sum(static_cast<int>(threadIdx.x) < warps ? room[threadIdx.x] : Value(0));
+  }
+  if (threadIdx.x == 0) {
+    for (int i = 1; i < warps; ++i) value += room[i];
+  }
+  return value;
 }
 
 }  // namespace millrace

@@ -31,23 +31,36 @@ kernel void sample_actions(constant const SampleActionArgs& args [[buffer(0)]],
 
 kernel void action_gradients(constant const ActionGradientArgs& args [[buffer(0)]],
                              uint3 group [[threadgroup_position_in_grid]],
-                             uint thread_index [[thread_index_in_threadgroup]],
-                             threadgroup float* room [[threadgroup(0)]]) {
+                             uint thread_index [[thread_index_in_threadgroup]]) {
   const SimdTeam team = simd_team(thread_index);
+  const int r = (int)(group.x * kRowsOfAGroup + thread_index / kSimdWidth);
+  if (r >= args.rows) return;  // whole simdgroups
   const ActionDensity density = args.density;
   const float alpha_share = mr_exp(*args.log_alpha) / (float)args.rows;
+  const u64 row = (u64)r;
+  device const float* heads = args.heads + row * args.heads_stride;
+  device const float* noise = args.noise + row * args.actions;
+  device const float* gradient = args.action_gradient + row * args.action_gradient_stride;
+  device float* out = args.heads_gradient + row * args.heads_stride;
+  if (density.is_exact) {
+    action_gradient_row<true>(team, density, heads, args.bias, noise, gradient, alpha_share, out,
+                              args.actions);
+  } else {
+    action_gradient_row<false>(team, density, heads, args.bias, noise, gradient, alpha_share, out,
+                               args.actions);
+  }
+}
+
+kernel void sum_deviations(constant const DeviationArgs& args [[buffer(0)]],
+                           uint3 group [[threadgroup_position_in_grid]],
+                           uint thread_index [[thread_index_in_threadgroup]],
+                           threadgroup float* room [[threadgroup(0)]]) {
+  const SimdTeam team = simd_team(thread_index);
+  const ActionDensity density = args.density;
   float deviations = 0.0f;
   for (int r = first_row_of_part(group.x, thread_index); r < args.rows; r += kRowsBetweenParts) {
-    const u64 row = (u64)r;
-    device const float* heads = args.heads + row * args.heads_stride;
-    device const float* noise = args.noise + row * args.actions;
-    device const float* gradient = args.action_gradient + row * args.action_gradient_stride;
-    device float* out = args.heads_gradient + row * args.heads_stride;
-    deviations += density.is_exact
-                      ? action_gradient_row<true>(team, density, heads, args.bias, noise, gradient,
-                                                  alpha_share, out, args.actions)
-                      : action_gradient_row<false>(team, density, heads, args.bias, noise, gradient,
-                                                   alpha_share, out, args.actions);
+    deviations += deviations_of_row(team, density, args.heads + (u64)r * args.heads_stride,
+                                    args.bias, args.actions);
   }
   const float sum =
       threadgroup_sum(team.leads() ? deviations : 0.0f, room, thread_index, kPartThreads);

@@ -3,7 +3,7 @@
 
 namespace millrace {
 
-u64 metal_scratch_floats(const ActionGradientOp&) { return kParts; }
+u64 metal_scratch_floats(const MeanDeviationOp&) { return kParts; }
 
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const SampleActionOp& op) {
   const SampleActionArgs arguments = {frame.arguments,
@@ -36,9 +36,20 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const ActionGradientOp
                                         frame.floats(op.noise),
                                         frame.floats(op.action_gradient),
                                         frame.floats(op.log_alpha),
-                                        frame.floats(op.heads_gradient),
-                                        frame.scratch};
-  add_parts(to, "action_gradients", arguments);
+                                        frame.floats(op.heads_gradient)};
+  add_rows(to, "action_gradients", static_cast<u64>(op.rows), arguments);
+  return true;
+}
+
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const MeanDeviationOp& op) {
+  const DeviationArgs arguments = {op.rows,
+                                   op.actions,
+                                   op.heads_stride,
+                                   op.density,
+                                   frame.floats(op.heads),
+                                   frame.floats(op.bias),
+                                   frame.scratch};
+  add_parts(to, "sum_deviations", arguments);
   const float count = static_cast<float>(op.rows) * static_cast<float>(op.actions);
   add_finish(to, "mean_of_parts",
              MeanOfPartsArgs{frame.scratch, count, frame.floats(op.mean_deviation)});

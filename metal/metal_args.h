@@ -181,6 +181,13 @@ struct ActionGradientArgs {
   MR_DEVICE const float* action_gradient;
   MR_DEVICE const float* log_alpha;
   MR_DEVICE float* heads_gradient;
+};
+
+struct DeviationArgs {
+  int rows, actions, heads_stride;
+  ActionDensity density;
+  MR_DEVICE const float* heads;
+  MR_DEVICE const float* bias;
   MR_DEVICE float* parts;
 };
 
@@ -221,22 +228,33 @@ struct ScalarTargetArgs {
   MR_DEVICE float* target;
 };
 
-struct ScalarCriticLossArgs {
+struct ScalarCriticGradientArgs {
   ScalarHeadArgs head;
   MR_DEVICE const float* target;
+  MR_DEVICE float* values;  // [row][group]
   MR_DEVICE float* values_gradient;
-  MR_DEVICE float* values;  // [row][group], from the rows to the loss
+};
+
+struct ScalarCriticLossArgs {
+  int rows, groups;
+  MR_DEVICE const float* values;
+  MR_DEVICE const float* target;
   MR_DEVICE float* loss;
   MR_DEVICE float* value_mean;
   MR_DEVICE float* value_max;
   MR_DEVICE float* value_min;
 };
 
-struct ScalarActorLossArgs {
+struct ScalarActorGradientArgs {
   ScalarHeadArgs head;
+  MR_DEVICE float* least_values;  // [row]
+};
+
+struct ScalarActorLossArgs {
+  int rows;
+  MR_DEVICE const float* least_values;
   MR_DEVICE const float* log_probability;
   MR_DEVICE const float* log_alpha;
-  MR_DEVICE float* least_values;  // [row], from the rows to the loss
   MR_DEVICE float* loss;
   MR_DEVICE float* entropy;
 };

@@ -41,6 +41,7 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const LayerBackwardOp&
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ColumnSumOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const SampleActionOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ActionGradientOp& op);
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const MeanDeviationOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ProjectTargetOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const CriticLossOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ActorLossOp& op);
@@ -54,7 +55,9 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const RmsNormForwardOp
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const RmsNormBackwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ReluBackwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarTargetOp& op);
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarCriticGradientOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarCriticLossOp& op);
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarActorGradientOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarActorLossOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const PointwiseOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const RandomFillOp& op);
@@ -65,11 +68,9 @@ inline bool add_op(MetalDispatches&, const MetalFrame&, const HostFunctionOp&) {
 u64 metal_scratch_floats(const GemmOp& op);
 u64 metal_scratch_floats(const LayerBackwardOp& op);
 u64 metal_scratch_floats(const ColumnSumOp& op);
-u64 metal_scratch_floats(const ActionGradientOp& op);
+u64 metal_scratch_floats(const MeanDeviationOp& op);
 u64 metal_scratch_floats(const CriticLossOp& op);
 u64 metal_scratch_floats(const ActorLossOp& op);
-u64 metal_scratch_floats(const ScalarCriticLossOp& op);
-u64 metal_scratch_floats(const ScalarActorLossOp& op);
 u64 metal_scratch_floats(const AdamWOp& op);
 u64 metal_scratch_floats(const BatchNormForwardOp& op);
 u64 metal_scratch_floats(const BatchNormBackwardOp& op);

@@ -62,7 +62,7 @@ kernel void scalar_targets(constant const ScalarTargetArgs& args [[buffer(0)]],
                   row[reward.truncated_column], reward.gamma, soft_value);
 }
 
-kernel void scalar_critic_gradients(constant const ScalarCriticLossArgs& args [[buffer(0)]],
+kernel void scalar_critic_gradients(constant const ScalarCriticGradientArgs& args [[buffer(0)]],
                                     uint3 group [[threadgroup_position_in_grid]],
                                     uint thread_index [[thread_index_in_threadgroup]]) {
   const SimdTeam team = simd_team(thread_index);
@@ -84,11 +84,11 @@ kernel void scalar_critic_loss(constant const ScalarCriticLossArgs& args [[buffe
                                uint3 group [[threadgroup_position_in_grid]],
                                uint thread_index [[thread_index_in_threadgroup]],
                                threadgroup float* room [[threadgroup(0)]]) {
-  const float share = 1.0f / (float)args.head.rows;
+  const float share = 1.0f / (float)args.rows;
   float loss = 0.0f, value_sum = 0.0f, top = -mr_infinity(), bottom = -mr_infinity();
-  for (int r = (int)(group.x + thread_index); r < args.head.rows; r += kLossThreads) {
-    for (int g = 0; g < args.head.groups; ++g) {
-      const float value = args.values[line_of(args.head, r, g)];
+  for (int r = (int)(group.x + thread_index); r < args.rows; r += kLossThreads) {
+    for (int g = 0; g < args.groups; ++g) {
+      const float value = args.values[(u64)r * (u64)args.groups + (u64)g];
       const float error = value - args.target[r];
       loss += error * error;
       value_sum += value;
@@ -102,12 +102,12 @@ kernel void scalar_critic_loss(constant const ScalarCriticLossArgs& args [[buffe
   bottom = threadgroup_maximum(bottom, room, thread_index, kLossThreads);
   if (thread_index != 0) return;
   *args.loss = loss * share;
-  *args.value_mean = value_sum * share / (float)args.head.groups;
+  *args.value_mean = value_sum * share / (float)args.groups;
   *args.value_max = top;
   *args.value_min = -bottom;
 }
 
-kernel void scalar_actor_gradients(constant const ScalarActorLossArgs& args [[buffer(0)]],
+kernel void scalar_actor_gradients(constant const ScalarActorGradientArgs& args [[buffer(0)]],
                                    uint3 group [[threadgroup_position_in_grid]],
                                    uint thread_index [[thread_index_in_threadgroup]]) {
   const SimdTeam team = simd_team(thread_index);
@@ -125,9 +125,9 @@ kernel void scalar_actor_loss(constant const ScalarActorLossArgs& args [[buffer(
                               uint3 group [[threadgroup_position_in_grid]],
                               uint thread_index [[thread_index_in_threadgroup]],
                               threadgroup float* room [[threadgroup(0)]]) {
-  const float share = 1.0f / (float)args.head.rows;
+  const float share = 1.0f / (float)args.rows;
   float value_sum = 0.0f, log_probability_sum = 0.0f;
-  for (int r = (int)(group.x + thread_index); r < args.head.rows; r += kLossThreads) {
+  for (int r = (int)(group.x + thread_index); r < args.rows; r += kLossThreads) {
     value_sum += args.least_values[r];
     log_probability_sum += args.log_probability[r];
   }

@@ -20,12 +20,6 @@ ScalarHeadArgs head_of(const MetalFrame& frame, const ScalarHead& op,
 
 }  // namespace
 
-u64 metal_scratch_floats(const ScalarCriticLossOp& op) {
-  return static_cast<u64>(op.head.rows) * static_cast<u64>(op.head.groups);
-}
-
-u64 metal_scratch_floats(const ScalarActorLossOp& op) { return static_cast<u64>(op.head.rows); }
-
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarTargetOp& op) {
   const ScalarTargetArgs arguments = {
       frame.arguments,
@@ -37,28 +31,41 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarTargetOp& 
   return true;
 }
 
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarCriticGradientOp& op) {
+  const ScalarCriticGradientArgs arguments = {head_of(frame, op.head, op.gradient),
+                                              frame.floats(op.target), frame.floats(op.values),
+                                              frame.floats(op.values_gradient)};
+  add_rows(to, "scalar_critic_gradients", static_cast<u64>(op.head.rows), arguments);
+  return true;
+}
+
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarCriticLossOp& op) {
-  const ScalarCriticLossArgs arguments = {head_of(frame, op.head, op.gradient),
+  const ScalarCriticLossArgs arguments = {op.rows,
+                                          op.groups,
+                                          frame.floats(op.values),
                                           frame.floats(op.target),
-                                          frame.floats(op.values_gradient),
-                                          frame.scratch,
                                           frame.floats(op.loss),
                                           frame.floats(op.value_mean),
                                           frame.floats(op.value_max),
                                           frame.floats(op.value_min)};
-  add_rows(to, "scalar_critic_gradients", static_cast<u64>(op.head.rows), arguments);
   add_walk(to, "scalar_critic_loss", arguments);
   return true;
 }
 
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarActorGradientOp& op) {
+  const ScalarActorGradientArgs arguments = {head_of(frame, op.head, op.gradient),
+                                             frame.floats(op.least_values)};
+  add_rows(to, "scalar_actor_gradients", static_cast<u64>(op.head.rows), arguments);
+  return true;
+}
+
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ScalarActorLossOp& op) {
-  const ScalarActorLossArgs arguments = {head_of(frame, op.head, op.gradient),
+  const ScalarActorLossArgs arguments = {op.rows,
+                                         frame.floats(op.least_values),
                                          frame.floats(op.log_probability),
                                          frame.floats(op.log_alpha),
-                                         frame.scratch,
                                          frame.floats(op.loss),
                                          frame.floats(op.entropy)};
-  add_rows(to, "scalar_actor_gradients", static_cast<u64>(op.head.rows), arguments);
   add_walk(to, "scalar_actor_loss", arguments);
   return true;
 }

@@ -186,7 +186,6 @@ TEST_P(ProgramLaunchNormTest, ActionsOfFlashSac) {
   back.action_gradient = gradient.add("action_gradient", 301 * 130);
   back.log_alpha = gradient.add("log_alpha", 1, 0, -2);
   back.heads_gradient = gradient.add("heads_gradient", 301 * 58);
-  back.mean_deviation = gradient.add("mean_deviation", 1);
   gradient.run(GetParam(), back, 1e-5);
 }
 

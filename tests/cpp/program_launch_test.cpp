@@ -290,9 +290,25 @@ TEST_P(ProgramLaunchTest, ActionGradient) {
     op.action_gradient = trial.add("action_gradient", 3001 * 40);
     op.log_alpha = trial.add("log_alpha", 1, 0, -2);
     op.heads_gradient = trial.add_activation("heads_gradient", 3001 * 64);
-    op.mean_deviation = trial.add("mean_deviation", 1);
     trial.run(GetParam(), op, tolerance, precision);
   });
+}
+
+TEST_P(ProgramLaunchTest, MeanDeviation) {
+  for (const ActionDensity& density : {kFastSacDensity, kFlashSacDensity}) {
+    for (const int rows : {1, 9001}) {
+      Trial trial;
+      MeanDeviationOp op{};
+      op.rows = rows;
+      op.actions = 29;
+      op.density = density;
+      op.heads_stride = 64;
+      op.heads = trial.add("heads", 64 * static_cast<uint64_t>(rows), 4);
+      op.bias = trial.add("bias", 58);
+      op.mean_deviation = trial.add("mean_deviation", 1);
+      trial.run(GetParam(), op, 1e-5);
+    }
+  }
 }
 
 // Columns 0, 1, 2 of a row: reward, done, truncated.
@@ -475,43 +491,67 @@ TEST_P(ProgramLaunchTest, ScalarTarget) {
   });
 }
 
-TEST_P(ProgramLaunchTest, ScalarCriticLoss) {
-  in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
-    for (const int rows : {1, 1201}) {
+TEST_P(ProgramLaunchTest, ScalarCriticGradient) {
+  in_each_storage(GetParam(), 5e-6, [&](Precision precision, double tolerance) {
+    for (const int groups : {1, 2, 5}) {
       for (const int width : kHeadWidths) {
         Trial trial;
-        ScalarCriticLossOp op{};
-        op.head = add_scalar_head(trial, rows, 2, width);
-        op.target = trial.add("target", static_cast<uint64_t>(rows), 8, 1);
-        op.values_gradient =
-            trial.add_activation("values_gradient", 2 * 8 * static_cast<uint64_t>(rows));
+        ScalarCriticGradientOp op{};
+        op.head = add_scalar_head(trial, 1201, groups, width);
+        const uint64_t lines = 1201 * static_cast<uint64_t>(groups);
+        op.target = trial.add("target", 1201, 8, 1);
+        op.values = trial.add("values", lines);
+        op.values_gradient = trial.add_activation("values_gradient", 8 * lines);
         op.gradient = add_head_gradient(trial, op.head, width != 37);
-        op.loss = trial.add("loss", 1);
-        op.value_mean = trial.add("value_mean", 1);
-        op.value_max = trial.add("value_max", 1);
-        op.value_min = trial.add("value_min", 1);
         trial.run(GetParam(), op, tolerance, precision);
       }
     }
   });
 }
 
-TEST_P(ProgramLaunchTest, ScalarActorLoss) {
-  in_each_storage(GetParam(), 2e-5, [&](Precision precision, double tolerance) {
-    for (const int rows : {1, 1201}) {
+TEST_P(ProgramLaunchTest, ScalarActorGradient) {
+  in_each_storage(GetParam(), 5e-6, [&](Precision precision, double tolerance) {
+    for (const int groups : {1, 2, 5}) {
       for (const int width : kHeadWidths) {
         Trial trial;
-        ScalarActorLossOp op{};
-        op.head = add_scalar_head(trial, rows, 2, width);
-        op.log_probability = trial.add("log_probability", static_cast<uint64_t>(rows), 1, -20);
-        op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+        ScalarActorGradientOp op{};
+        op.head = add_scalar_head(trial, 1201, groups, width);
+        op.least_values = trial.add("least_values", 1201);
         op.gradient = add_head_gradient(trial, op.head, width != 37);
-        op.loss = trial.add("loss", 1);
-        op.entropy = trial.add("entropy", 1);
         trial.run(GetParam(), op, tolerance, precision);
       }
     }
   });
+}
+
+TEST_P(ProgramLaunchTest, ScalarCriticLoss) {
+  for (const int rows : {1, 1201}) {
+    Trial trial;
+    ScalarCriticLossOp op{};
+    op.rows = rows;
+    op.groups = 2;
+    op.values = trial.add("values", 2 * static_cast<uint64_t>(rows), 8);
+    op.target = trial.add("target", static_cast<uint64_t>(rows), 8, 1);
+    op.loss = trial.add("loss", 1);
+    op.value_mean = trial.add("value_mean", 1);
+    op.value_max = trial.add("value_max", 1);
+    op.value_min = trial.add("value_min", 1);
+    trial.run(GetParam(), op, 2e-5);
+  }
+}
+
+TEST_P(ProgramLaunchTest, ScalarActorLoss) {
+  for (const int rows : {1, 1201}) {
+    Trial trial;
+    ScalarActorLossOp op{};
+    op.rows = rows;
+    op.least_values = trial.add("least_values", static_cast<uint64_t>(rows), 8);
+    op.log_probability = trial.add("log_probability", static_cast<uint64_t>(rows), 1, -20);
+    op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+    op.loss = trial.add("loss", 1);
+    op.entropy = trial.add("entropy", 1);
+    trial.run(GetParam(), op, 2e-5);
+  }
 }
 
 AdamWOp add_adamw(Trial& trial, uint64_t count, LearningRate rate, float finite = 1.0f) {
@@ -597,6 +637,16 @@ TEST_P(ProgramLaunchTest, AdamWOfRows) {
       }
     }
   });
+}
+
+// More rows than a device takes at once.
+TEST_P(ProgramLaunchTest, AdamWOfManyRows) {
+  constexpr int kRows = 700, kWidth = 516;
+  Trial trial;
+  AdamWOp op = add_adamw(trial, kRows * kWidth, LearningRate::kCritic);
+  op.rows = {{0, kRows, kWidth, 1.0f}};
+  trial.run(GetParam(), op, kRounding, Precision::kFp32,
+            [&](Workspace& workspace) { prepare_adamw(op, workspace); });
 }
 
 // Where products read copies of parameters, the step renews them; the target's, too.

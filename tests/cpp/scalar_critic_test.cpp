@@ -42,16 +42,20 @@ struct Critics {
     head.weight_distance = kWidth;
     head.bias = workspace.add_floats("bias", 2 * kStride);
     head.bias_distance = kStride;
-    target.head = critic.head = actor.head = head;
+    target.head = critic_gradient.head = actor_gradient.head = head;
+    critic.rows = actor.rows = rows;
+    critic.groups = 2;
+    critic.values = critic_gradient.values = workspace.add_floats("values", 2 * count);
+    actor.least_values = actor_gradient.least_values = workspace.add_floats("least", count);
     target.reward_column = 0;
     target.done_column = 1;
     target.truncated_column = 2;
     target.gamma = 0.5f;
     target.log_probability = actor.log_probability = workspace.add_floats("log pi", count);
     target.log_alpha = actor.log_alpha = workspace.add_floats("log alpha", 1);
-    target.target = critic.target = workspace.add_floats("target", count);
-    critic.values_gradient = workspace.add_floats("values gradient", 2 * kStride * count);
-    critic.gradient.hidden = actor.gradient.hidden =
+    target.target = critic.target = critic_gradient.target = workspace.add_floats("target", count);
+    critic_gradient.values_gradient = workspace.add_floats("values gradient", 2 * kStride * count);
+    critic_gradient.gradient.hidden = actor_gradient.gradient.hidden =
         workspace.add_floats("hidden gradient", 2 * kWidth * count);
     critic.loss = actor.loss = workspace.add_floats("loss", 1);
     critic.value_mean = workspace.add_floats("mean", 1);
@@ -68,12 +72,12 @@ struct Critics {
   // [row][group], before the bias.
   void set_values(const std::vector<float>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
-      workspace.floats(critic.head.hidden)[i * kWidth] = values[i];
+      workspace.floats(target.head.hidden)[i * kWidth] = values[i];
     }
   }
   void set_bias(float first, float second) {
-    workspace.floats(critic.head.bias)[0] = first;
-    workspace.floats(critic.head.bias)[kStride] = second;
+    workspace.floats(target.head.bias)[0] = first;
+    workspace.floats(target.head.bias)[kStride] = second;
   }
   float at(Operand operand, int i = 0) const { return workspace.floats(operand)[i]; }
   template <class AnyOp>
@@ -89,7 +93,9 @@ struct Critics {
   float reward_scale = 1.0f;
   Workspace workspace;
   ScalarTargetOp target{};
+  ScalarCriticGradientOp critic_gradient{};
   ScalarCriticLossOp critic{};
+  ScalarActorGradientOp actor_gradient{};
   ScalarActorLossOp actor{};
 };
 
@@ -128,11 +134,12 @@ TEST(ScalarCriticLoss, IsTheSquaredErrorOverRowsSummedOverCritics) {
   critics.set_values({1, 2, 3, 4});
   critics.set_bias(0, 1);
   critics.set(critics.critic.target, {2, 3});
+  critics.run(critics.critic_gradient);
   critics.run(critics.critic);  // values 1 3 | 3 5, errors -1 1 | 0 2
   EXPECT_NEAR(critics.at(critics.critic.loss), 6.0 / 2, 1e-6);
   const std::vector<float> gradient = {-1, 1, 0, 2};
   for (int i = 0; i < 4; ++i) {
-    EXPECT_NEAR(critics.at(critics.critic.values_gradient, i * kStride),
+    EXPECT_NEAR(critics.at(critics.critic_gradient.values_gradient, i * kStride),
                 gradient[static_cast<size_t>(i)], 1e-6);
   }
   EXPECT_NEAR(critics.at(critics.critic.value_mean), 3, 1e-6);
@@ -145,29 +152,30 @@ TEST(ScalarActorLoss, GoesThroughTheSmallerValueOfEachRow) {
   critics.set_values({1, 2, 5, 4});
   critics.set_bias(0, 0.5f);
   critics.set(critics.actor.log_probability, {-1, 3});
+  critics.run(critics.actor_gradient);
   critics.run(critics.actor);
   EXPECT_NEAR(critics.at(critics.actor.loss), (0.25 * (-1 + 3) - (1 + 4.5)) / 2, 1e-6);
   EXPECT_NEAR(critics.at(critics.actor.entropy), -1, 1e-6);
   const std::vector<float> gradient = {-0.5f, 0, 0, -0.5f};
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(critics.at(critics.actor.gradient.hidden, i * kWidth),
+    EXPECT_EQ(critics.at(critics.actor_gradient.gradient.hidden, i * kWidth),
               gradient[static_cast<size_t>(i)]);
   }
 }
 
 // The gradient of the hidden layer is the value's times the weight, where a ReLU let it pass.
-TEST(ScalarCriticLoss, PassesTheGradientThroughTheHead) {
+TEST(ScalarCriticGradient, PassesThroughTheHead) {
   for (const bool is_relu : {false, true}) {
     Critics critics(1);
-    critics.set(critics.critic.head.weight, {2, 3, -1, 4});
-    critics.set(critics.critic.head.hidden, {1, 0, 0, 5});  // values 2 and 20
-    critics.set(critics.critic.target, {1});
-    critics.critic.gradient.is_relu = is_relu;
-    critics.run(critics.critic);  // gradients of the values 2 and 38
+    critics.set(critics.target.head.weight, {2, 3, -1, 4});
+    critics.set(critics.target.head.hidden, {1, 0, 0, 5});  // values 2 and 20
+    critics.set(critics.target.target, {1});
+    critics.critic_gradient.gradient.is_relu = is_relu;
+    critics.run(critics.critic_gradient);  // gradients of the values 2 and 38
     const std::vector<float> wanted = {4, is_relu ? 0.0f : 6.0f, is_relu ? 0.0f : -38.0f, 152};
     for (int i = 0; i < 4; ++i) {
-      EXPECT_NEAR(critics.at(critics.critic.gradient.hidden, i), wanted[static_cast<size_t>(i)],
-                  1e-5);
+      EXPECT_NEAR(critics.at(critics.critic_gradient.gradient.hidden, i),
+                  wanted[static_cast<size_t>(i)], 1e-5);
     }
   }
 }
@@ -177,6 +185,7 @@ TEST(ScalarCriticLoss, ARewardThatIsNotFiniteShowsInTheLoss) {
     Critics critics(1);
     critics.batch = {reward, 1, 0};
     critics.run(critics.target);
+    critics.run(critics.critic_gradient);
     critics.run(critics.critic);
     EXPECT_FALSE(std::isfinite(critics.at(critics.critic.loss)));
   }

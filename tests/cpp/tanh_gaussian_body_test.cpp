@@ -60,7 +60,13 @@ TEST(TanhGaussianBody, ActionsAndTheirGradientsAreTheCpus) {
   gradient.action_gradient = workspace.add_floats("above", kActions);
   gradient.log_alpha = workspace.add_floats("log_alpha", 1);
   gradient.heads_gradient = workspace.add_floats("heads_gradient", 2 * kActions);
-  gradient.mean_deviation = workspace.add_floats("mean_deviation", 1);
+  MeanDeviationOp deviation{};
+  deviation.rows = 1;
+  deviation.actions = kActions;
+  deviation.heads_stride = 2 * kActions;
+  deviation.heads = sample.heads;
+  deviation.bias = sample.bias;
+  deviation.mean_deviation = workspace.add_floats("mean_deviation", 1);
   workspace.allocate();
   std::copy(heads.begin(), heads.end(), workspace.floats(sample.heads));
   std::copy(bias.begin(), bias.end(), workspace.floats(sample.bias));
@@ -70,22 +76,24 @@ TEST(TanhGaussianBody, ActionsAndTheirGradientsAreTheCpus) {
   const CpuFrame frame{workspace, arguments};
   execute(sample, frame);
   execute(gradient, frame);
+  execute(deviation, frame);
   for (const int lanes : {1, 4, 32}) {
     std::vector<float> action(kActions), heads_gradient(2 * kActions);
     float log_probability = 0, deviations = 0;
     run_team(lanes, [&](const LaneTeam& team) {
       const float log = sample_action_row<false>(team, kFastSacDensity, heads.data(), bias.data(),
                                                  noise.data(), action.data(), kActions);
+      action_gradient_row<false>(team, kFastSacDensity, heads.data(), bias.data(), noise.data(),
+                                 above.data(), 1.0f, heads_gradient.data(), kActions);
       const float sum =
-          action_gradient_row<false>(team, kFastSacDensity, heads.data(), bias.data(), noise.data(),
-                                     above.data(), 1.0f, heads_gradient.data(), kActions);
+          deviations_of_row(team, kFastSacDensity, heads.data(), bias.data(), kActions);
       if (team.leads()) {
         log_probability = log;
         deviations = sum;
       }
     });
     EXPECT_NEAR(log_probability, *workspace.floats(sample.log_probability), 1e-4f);
-    EXPECT_NEAR(deviations / kActions, *workspace.floats(gradient.mean_deviation), 1e-6f);
+    EXPECT_NEAR(deviations / kActions, *workspace.floats(deviation.mean_deviation), 1e-6f);
     for (size_t i = 0; i < kActions; ++i) {
       ASSERT_EQ(action[i], workspace.floats(sample.action)[i]) << i;
     }

@@ -60,6 +60,7 @@ const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
       MR_KERNEL(sample_actions),
       MR_KERNEL(action_gradients),
+      MR_KERNEL(sum_deviations),
       MR_KERNEL(mean_of_parts),
       MR_KERNEL(unpack_rows),
       MR_KERNEL(batch_norm_sums),

@@ -30,7 +30,7 @@ def show_1(proof):
     proof.native_tests("*FlashSacGradient.*")
     proof.native_tests("*NetworkGradient.*")
     proof.native_tests("*C51Mass.*")
-    proof.native_tests("*ScalarTarget.*:*ScalarCriticLoss.*:*ScalarActorLoss.*:*ReluLayer.*")
+    proof.native_tests("*ScalarTarget.*:*ScalarCritic*.*:*ScalarActorLoss.*:*ReluLayer.*")
 
 
 def show_2(proof):

@@ -108,10 +108,7 @@ void FastSacPrograms::record_action(Program& program) {
   actor.record_forward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
                        buffers_.actor, buffers_.action.heads);
   // Normals behind those of the next action.
-  const SampleActionOp action =
-      sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input);
-  program.record(action);
-  program.record(mean_deviation(action));
+  program.record(sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input));
 }
 
 void FastSacPrograms::record_critic(Program& program) {
@@ -263,6 +260,7 @@ void FastSacPrograms::record_actor(Program& program) {
   heads.log_alpha = log_alpha;
   heads.heads_gradient = buffers_.action_heads_gradient;
   program.record(heads);
+  program.record(mean_deviation(heads));
   actor.record_backward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
                         buffers_.actor, buffers_.action_heads_gradient, actor_state.gradient);
   if (has_scalar_critics()) program.record(scalar_actor_loss());

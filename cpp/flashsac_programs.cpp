@@ -108,10 +108,7 @@ void FlashSacPrograms::record_action(Program& program) {
                        buffers_.observation, observation_stride(), buffers_.actor,
                        buffers_.action.heads);
   // Normals behind those of the next action.
-  const SampleActionOp action =
-      sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input);
-  program.record(action);
-  program.record(mean_deviation(action));
+  program.record(sample(buffers_.action, layout.action_dim, buffers_.acting_critic_input));
 }
 
 void FlashSacPrograms::record_critic(Program& program) {
@@ -220,6 +217,7 @@ void FlashSacPrograms::record_actor_loss(Program& program) {
   heads.log_alpha = log_alpha;
   heads.heads_gradient = buffers_.action_heads_gradient;
   program.record(heads);
+  program.record(mean_deviation(heads));
 }
 
 }  // namespace millrace

@@ -141,14 +141,14 @@ AdamWOp SacPrograms::step_of(const Trained& trained, Operand loss, bool opens,
   return step;
 }
 
-MeanDeviationOp SacPrograms::mean_deviation(const SampleActionOp& action) const {
+MeanDeviationOp SacPrograms::mean_deviation(const ActionGradientOp& of) const {
   MeanDeviationOp op{};
-  op.rows = action.rows;
-  op.actions = action.actions;
-  op.heads_stride = action.heads_stride;
-  op.density = action.density;
-  op.heads = action.heads;
-  op.bias = action.bias;
+  op.rows = of.rows;
+  op.actions = of.actions;
+  op.heads_stride = of.heads_stride;
+  op.density = of.density;
+  op.heads = of.heads;
+  op.bias = of.bias;
   op.mean_deviation = (*actor_statistics)["policy/std_mean"];
   return op;
 }

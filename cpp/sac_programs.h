@@ -78,8 +78,8 @@ struct SacPrograms {
   UnpackOp unpack_action(Operand to) const;              // likewise
   // `opens`: nothing before it in the update has a verdict.
   AdamWOp step_of(const Trained& trained, Operand loss, bool opens, LearningRate rate) const;
-  // Of what the actor gives out for that action.
-  MeanDeviationOp mean_deviation(const SampleActionOp& action) const;
+  // Of the same heads.
+  MeanDeviationOp mean_deviation(const ActionGradientOp& of) const;
   // Of log pi of spec.batch rows.
   TemperatureOp temperature_step(Operand log_probability) const;
   ProjectTargetOp projection() const;  // without its operands but log_alpha

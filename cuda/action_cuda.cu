@@ -1,4 +1,6 @@
 // Tanh-squashed Gaussian actions: a warp computes one row.
+#include <algorithm>
+
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
 #include "reduction_cuda.cuh"
@@ -93,10 +95,10 @@ __global__ void __launch_bounds__(kPartThreads) sum_deviations(const Deviations 
 }
 
 __global__ void __launch_bounds__(kParts)
-    mean_of_parts(const float* parts, float count, float* mean) {
+    mean_of_parts(const float* parts, int part_count, float count, float* mean) {
   wait_for_kernels_before();
   __shared__ float room[kParts / kWarp];
-  const float sum = sum_of_parts(parts, room);
+  const float sum = sum_of_parts(parts, room, part_count);
   if (threadIdx.x == 0) *mean = sum / count;
 }
 
@@ -156,10 +158,14 @@ cudaError_t launch_op(const CudaFrame& frame, const MeanDeviationOp& op) {
                                  op.density,
                                  frame.floats(op.heads),
                                  frame.floats(op.bias)};
-  const cudaError_t code = launch_kernel(frame.stream, kParts, kPartThreads, 0, sum_deviations,
+  // No block without a row: others run beside.
+  const unsigned parts =
+      std::min(blocks_for(static_cast<u64>(op.rows), kPartWarps), static_cast<unsigned>(kParts));
+  const cudaError_t code = launch_kernel(frame.stream, parts, kPartThreads, 0, sum_deviations,
                                          deviations, frame.scratch);
   if (code != cudaSuccess) return code;
   return launch_kernel(frame.stream, 1, kParts, 0, mean_of_parts, frame.scratch,
+                       static_cast<int>(parts),
                        static_cast<float>(op.rows) * static_cast<float>(op.actions),
                        frame.floats(op.mean_deviation));
 }

@@ -22,9 +22,9 @@ __device__ inline int first_row_of_warp() {
 constexpr int kRowsBetween = kParts * kPartWarps;
 
 // Of one value per part, to thread 0 of a block of any size.
-__device__ inline float sum_of_parts(const float* parts, float* room) {
+__device__ inline float sum_of_parts(const float* parts, float* room, int count = kParts) {
   float sum = 0.0f;
-  for (int i = static_cast<int>(threadIdx.x); i < kParts; i += static_cast<int>(blockDim.x)) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
     sum += parts[i];
   }
   sum = block_sum(sum, room);

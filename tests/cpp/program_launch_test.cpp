@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "bf16.h"
 #include "program_trial.h"
 
 namespace millrace {
@@ -518,7 +520,13 @@ TEST_P(ProgramLaunchTest, ScalarActorGradient) {
         op.head = add_scalar_head(trial, 1201, groups, width);
         op.least_values = trial.add("least_values", 1201);
         op.gradient = add_head_gradient(trial, op.head, width != 37);
-        trial.run(GetParam(), op, tolerance, precision);
+        // Values that rounding does not touch: it could make another group the smallest.
+        trial.run(GetParam(), op, tolerance, precision, [&](Workspace& workspace) {
+          float* hidden = workspace.floats(op.head.hidden);
+          const uint64_t count = 1201 * static_cast<uint64_t>(groups * width);
+          std::transform(hidden, hidden + count, hidden,
+                         [](float value) { return from_bf16(to_bf16(value)); });
+        });
       }
     }
   });

@@ -1,5 +1,7 @@
 #include "row_norm.h"
 
+#include <cstdint>
+
 #include "elementary.h"
 #include "lanes.h"
 

@@ -96,9 +96,24 @@ class FakeMetalMemory {
   };
   static constexpr unsigned char kGuard = 0xFB;
 
+  // In arguments a number may stand beside padding, which holds whatever was on the stack: the
+  // upper half of an address, say. So the lower halves of ours are no numbers that arguments hold,
+  // neither as integers nor as floats.
+  static constexpr uint64_t kHalf = uint64_t{1} << 32, kFirstLowerHalf = 0x10000000;
+
   char* map(int how) const {
-    void* const region = mmap(nullptr, kRegionBytes, how, MAP_SHARED | MAP_NORESERVE, file_, 0);
+    constexpr uint64_t kReserved = kRegionBytes + 2 * kHalf;
+    void* const reserved =
+        mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED) _exit(1);
+    char* const begin = static_cast<char*>(reserved);
+    const uint64_t lower_half = reinterpret_cast<uint64_t>(begin) % kHalf;
+    char* const at = begin + (kHalf - lower_half) + kFirstLowerHalf;
+    void* const region =
+        mmap(at, kRegionBytes, how, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file_, 0);
     if (region == MAP_FAILED) _exit(1);
+    munmap(begin, static_cast<size_t>(at - begin));
+    munmap(at + kRegionBytes, kReserved - kRegionBytes - static_cast<size_t>(at - begin));
     return static_cast<char*>(region);
   }
   void protect(uint64_t at, uint64_t bytes, int how) { mprotect(gpu_ + at, bytes, how); }

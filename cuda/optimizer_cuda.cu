@@ -1,7 +1,7 @@
 // AdamW in two launches: one measures the gradient and computes what all parameters share, then
 // every block of the other adds the parts up, comes to the same verdict, and takes its parameters'
 // step, with what follows it: rows to their lengths, the moving target. So a parameter is read and
-// written once. And the temperature's step.
+// written once (but for rows that are too long for registers). And the temperature's step.
 #include <algorithm>
 #include <vector>
 

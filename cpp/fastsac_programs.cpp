@@ -35,15 +35,15 @@ void FastSacPrograms::add_buffers() {
   const uint64_t values = rows * kCritics * critic.head_width();
   const uint64_t observation = rows * actor.input_stride();
   const uint64_t critic_input = rows * critic.input_stride();
+  const uint64_t heads = rows * actor.head_width();
   buffers_.observation = workspace.add_activation("batch/observation", observation);
   buffers_.next_observation = workspace.add_activation("batch/next_observation", observation);
   buffers_.critic_input = workspace.add_activation("batch/critic", critic_input);
   buffers_.next_critic_input = workspace.add_activation("batch/next_critic", critic_input);
   buffers_.acting_critic_input = workspace.add_activation("batch/acting_critic", critic_input);
-  buffers_.action = add_action("action");
-  buffers_.next_action = add_action("next_action");
-  buffers_.action_heads_gradient =
-      workspace.add_activation("action/heads_gradient", rows * actor.head_width());
+  buffers_.action = add_action("action", heads);
+  buffers_.next_action = add_action("next_action", heads);
+  buffers_.action_heads_gradient = workspace.add_activation("action/heads_gradient", heads);
   buffers_.action_gradient = workspace.add_transient(
       "action/gradient", rows * (critic.input_stride() - first_gradient_column()));
   if (!has_scalar_critics()) {
@@ -60,13 +60,6 @@ void FastSacPrograms::add_buffers() {
   buffers_.next_actor = actor.add_activations(workspace, "next_actor", spec.batch, false);
   buffers_.critic = critic.add_activations(workspace, "critic", spec.batch, true);
   buffers_.target_critic = critic.add_activations(workspace, "target", spec.batch, false);
-}
-
-FastSacPrograms::Action FastSacPrograms::add_action(const std::string& name) {
-  const uint64_t rows = spec.batch;
-  return {workspace.add_transient(name + "/heads", rows * actor.head_width()),
-          workspace.add_transient(name + "/noise", rows * layout.action_dim),
-          workspace.add_transient(name + "/log_probability", rows)};
 }
 
 // Writes the action behind the critic observation, where the critics read it.

@@ -24,10 +24,6 @@ struct FastSacPrograms : SacPrograms {
   Network actor, critic;
 
  private:
-  // What the actor gives out for a batch, and what is drawn.
-  struct Action {
-    Operand heads, noise, log_probability;
-  };
   struct Buffers {
     Operand observation, next_observation;
     Operand critic_input, next_critic_input, acting_critic_input;  // with whose action
@@ -48,7 +44,6 @@ struct FastSacPrograms : SacPrograms {
   int first_gradient_column() const { return layout.critic_dim / kVectorWidth * kVectorWidth; }
   bool has_scalar_critics() const { return spec.critic == CriticKind::kScalar; }
   void add_buffers();
-  Action add_action(const std::string& name);
   SampleActionOp sample(const Action& action, u32 first_normal, Operand critic_input) const;
   void record(Program& program, bool with_actor) override;
   void record_next_action(Program& program);

@@ -31,6 +31,7 @@ void FlashSacPrograms::initialise(u64 seed) {
 void FlashSacPrograms::add_buffers() {
   const uint64_t rows = all_rows(), half = spec.batch;
   const uint64_t values = static_cast<uint64_t>(kCritics) * value_stride();
+  const uint64_t heads = actor.head_width();
   const auto add = [this](const char* name, uint64_t count) {
     return workspace.add_transient(name, count);
   };
@@ -40,10 +41,9 @@ void FlashSacPrograms::add_buffers() {
   buffers_.observation = add_activation("batch/observation", rows * observation_stride());
   buffers_.critic_input = add_activation("batch/critic", rows * critic_stride());
   buffers_.acting_critic_input = add_activation("batch/acting_critic", half * critic_stride());
-  buffers_.action = add_action("action", all_rows());
-  buffers_.next_action = add_action("next_action", spec.batch);
-  buffers_.action_heads_gradient =
-      add_activation("action/heads_gradient", half * static_cast<uint64_t>(actor.head_width()));
+  buffers_.action = add_action("action", rows * heads);
+  buffers_.next_action = add_action("next_action", half * heads);
+  buffers_.action_heads_gradient = add_activation("action/heads_gradient", half * heads);
   buffers_.input_gradient = add("action/gradient", half * critic_stride());
   buffers_.logits = add("value/logits", rows * values);
   buffers_.next_logits = add("value/next_logits", rows * values);
@@ -56,14 +56,6 @@ void FlashSacPrograms::add_buffers() {
   buffers_.next_actor = actor.add_activations(workspace, "next_actor", spec.batch, false);
   buffers_.critic = critic.add_activations(workspace, "critic", all_rows(), true);
   buffers_.target_critic = critic.add_activations(workspace, "target", all_rows(), false);
-}
-
-FlashSacPrograms::Action FlashSacPrograms::add_action(const std::string& name, int rows_of_heads) {
-  const uint64_t rows = spec.batch;
-  const uint64_t heads = static_cast<uint64_t>(rows_of_heads) * actor.head_width();
-  return {workspace.add_transient(name + "/heads", heads),
-          workspace.add_transient(name + "/noise", rows * layout.action_dim),
-          workspace.add_transient(name + "/log_probability", rows)};
 }
 
 SampleActionOp FlashSacPrograms::sample(const Action& action, u32 first_normal,

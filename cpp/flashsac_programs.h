@@ -27,10 +27,6 @@ struct FlashSacPrograms : SacPrograms {
   FlashSacNetwork actor, critic;
 
  private:
-  // What the actor gives out, and what is drawn for spec.batch of its rows.
-  struct Action {
-    Operand heads, noise, log_probability;
-  };
   struct Buffers {
     Operand observation, critic_input;  // s, then s'
     Operand acting_critic_input;        // s with the actor's action
@@ -44,7 +40,6 @@ struct FlashSacPrograms : SacPrograms {
   };
 
   void add_buffers();
-  Action add_action(const std::string& name, int rows_of_heads);
   // Writes the action behind the critic observation.
   SampleActionOp sample(const Action& action, u32 first_normal, Operand critic_input) const;
   void record(Program& program, bool with_actor) override;

@@ -81,6 +81,13 @@ void SacPrograms::add_statistics() {
   actor_state.norm = (*actor_statistics)["actor/grad_norm"];
 }
 
+SacPrograms::Action SacPrograms::add_action(const std::string& name, uint64_t head_count) {
+  const uint64_t rows = spec.batch;
+  return {workspace.add_transient(name + "/heads", head_count),
+          workspace.add_transient(name + "/noise", rows * layout.action_dim),
+          workspace.add_transient(name + "/log_probability", rows)};
+}
+
 void SacPrograms::record_programs() {
   const std::string algorithm = to_string(spec.algorithm);
   critic_program = std::make_unique<Program>(algorithm + "/critic", workspace);

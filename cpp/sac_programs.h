@@ -66,11 +66,18 @@ struct SacPrograms {
   uint64_t policy_parameter_count() const { return policy_parameter_count_; }
 
  protected:
+  // What the actor gives out, and what is drawn for spec.batch of its rows.
+  struct Action {
+    Operand heads, noise, log_probability;
+  };
+
   // An optimizer's view of the first `count` floats of a span; further floats are only kept.
   Trained add_trained(const std::string& name, uint64_t count, uint64_t span);
   // All the carriers above. A span is a network's trained parameters and what is kept with them.
   void add_state(uint64_t actor_count, uint64_t actor_span, uint64_t critic_count,
                  uint64_t critic_span);
+  // head_count: floats of the heads of all its rows.
+  Action add_action(const std::string& name, uint64_t head_count);
 
   // `column` of the batch's rows to the given place, mirrored and normalised as configured.
   UnpackOp unpack_observation(int column, Operand to) const;

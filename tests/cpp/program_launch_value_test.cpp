@@ -141,9 +141,6 @@ TEST_P(ProgramLaunchValueTest, ActorLoss) {
   });
 }
 
-// Of any width, and of one that is read in whole vectors.
-constexpr int kHeadWidths[] = {3, 37, 256};
-
 ScalarHead add_scalar_head(Trial& trial, int rows, int groups, int width) {
   ScalarHead head{};
   head.rows = rows;
@@ -160,75 +157,79 @@ ScalarHead add_scalar_head(Trial& trial, int rows, int groups, int width) {
   return head;
 }
 
-ScalarHeadGradient add_head_gradient(Trial& trial, const ScalarHead& head, bool is_relu) {
+// Calls check(trial, head, run) for heads of all kinds in each storage: of any width, and of one
+// that is read in whole vectors. run(op) is the trial's, with a `prepare` if one is given.
+template <class Check>
+void with_each_scalar_head(const std::string& backend_name, int rows, const Check& check) {
+  in_each_storage(backend_name, 5e-6, [&](Precision precision, double tolerance) {
+    for (const int groups : {1, 2, 5}) {
+      for (const int width : {3, 37, 256}) {
+        SCOPED_TRACE(std::to_string(groups) + " groups, " + std::to_string(width) + " wide");
+        Trial trial;
+        check(trial, add_scalar_head(trial, rows, groups, width),
+              [&](const Op& op, const auto&... prepare) {
+                trial.run(backend_name, op, tolerance, precision, prepare...);
+              });
+      }
+    }
+  });
+}
+
+// Of hidden layers with a ReLU and, at one width, without.
+ScalarHeadGradient add_head_gradient(Trial& trial, const ScalarHead& head) {
   return {trial.add_activation("hidden_gradient", static_cast<uint64_t>(head.rows) *
                                                       static_cast<uint64_t>(head.groups) *
                                                       static_cast<uint64_t>(head.width)),
-          is_relu};
+          head.width != 37};
 }
 
 TEST_P(ProgramLaunchValueTest, ScalarTarget) {
-  in_each_storage(GetParam(), 5e-6, [&](Precision precision, double tolerance) {
-    for (const int groups : {1, 2, 5}) {
-      for (const int width : kHeadWidths) {
-        Trial trial;
-        ScalarTargetOp op{};
-        op.head = add_scalar_head(trial, 602, groups, width);
-        op.source_rows = 301;
-        op.reward_column = 0;
-        op.done_column = 1;
-        op.truncated_column = 2;
-        op.gamma = 0.97f;
-        op.log_probability = trial.add("log_probability", 602);
-        op.log_alpha = trial.add("log_alpha", 1, 0, -1);
-        op.target = trial.add("target", 602);
-        trial.batch = reward_rows(301);
-        trial.batch[3 * 7] = NAN;
-        trial.batch[3 * 9] = INFINITY;
-        trial.with.row_stride = 3;
-        trial.with.reward_scale = 0.3f;
-        trial.run(GetParam(), op, tolerance, precision);
-      }
-    }
+  with_each_scalar_head(GetParam(), 602, [](Trial& trial, const ScalarHead& head, auto run) {
+    ScalarTargetOp op{};
+    op.head = head;
+    op.source_rows = 301;
+    op.reward_column = 0;
+    op.done_column = 1;
+    op.truncated_column = 2;
+    op.gamma = 0.97f;
+    op.log_probability = trial.add("log_probability", 602);
+    op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+    op.target = trial.add("target", 602);
+    trial.batch = reward_rows(301);
+    trial.batch[3 * 7] = NAN;
+    trial.batch[3 * 9] = INFINITY;
+    trial.with.row_stride = 3;
+    trial.with.reward_scale = 0.3f;
+    run(op);
   });
 }
 
 TEST_P(ProgramLaunchValueTest, ScalarCriticGradient) {
-  in_each_storage(GetParam(), 5e-6, [&](Precision precision, double tolerance) {
-    for (const int groups : {1, 2, 5}) {
-      for (const int width : kHeadWidths) {
-        Trial trial;
-        ScalarCriticGradientOp op{};
-        op.head = add_scalar_head(trial, 1201, groups, width);
-        const uint64_t lines = 1201 * static_cast<uint64_t>(groups);
-        op.target = trial.add("target", 1201, 8, 1);
-        op.values = trial.add("values", lines);
-        op.values_gradient = trial.add_activation("values_gradient", 8 * lines);
-        op.gradient = add_head_gradient(trial, op.head, width != 37);
-        trial.run(GetParam(), op, tolerance, precision);
-      }
-    }
+  with_each_scalar_head(GetParam(), 1201, [](Trial& trial, const ScalarHead& head, auto run) {
+    ScalarCriticGradientOp op{};
+    op.head = head;
+    const uint64_t lines = 1201 * static_cast<uint64_t>(head.groups);
+    op.target = trial.add("target", 1201, 8, 1);
+    op.values = trial.add("values", lines);
+    op.values_gradient = trial.add_activation("values_gradient", 8 * lines);
+    op.gradient = add_head_gradient(trial, head);
+    run(op);
   });
 }
 
 TEST_P(ProgramLaunchValueTest, ScalarActorGradient) {
-  in_each_storage(GetParam(), 5e-6, [&](Precision precision, double tolerance) {
-    for (const int groups : {1, 2, 5}) {
-      for (const int width : kHeadWidths) {
-        Trial trial;
-        ScalarActorGradientOp op{};
-        op.head = add_scalar_head(trial, 1201, groups, width);
-        op.least_values = trial.add("least_values", 1201);
-        op.gradient = add_head_gradient(trial, op.head, width != 37);
-        // Values that rounding does not touch: it could make another group the smallest.
-        trial.run(GetParam(), op, tolerance, precision, [&](Workspace& workspace) {
-          float* hidden = workspace.floats(op.head.hidden);
-          const uint64_t count = 1201 * static_cast<uint64_t>(groups * width);
-          std::transform(hidden, hidden + count, hidden,
-                         [](float value) { return from_bf16(to_bf16(value)); });
-        });
-      }
-    }
+  with_each_scalar_head(GetParam(), 1201, [](Trial& trial, const ScalarHead& head, auto run) {
+    ScalarActorGradientOp op{};
+    op.head = head;
+    op.least_values = trial.add("least_values", 1201);
+    op.gradient = add_head_gradient(trial, head);
+    // Values that rounding does not touch: it could make another group the smallest.
+    run(op, [&](Workspace& workspace) {
+      float* hidden = workspace.floats(head.hidden);
+      const uint64_t count = 1201 * static_cast<uint64_t>(head.groups * head.width);
+      std::transform(hidden, hidden + count, hidden,
+                     [](float value) { return from_bf16(to_bf16(value)); });
+    });
   });
 }
 

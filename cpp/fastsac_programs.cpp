@@ -124,10 +124,9 @@ void FastSacPrograms::record_critic_loss(Program& program) {
                         critic.input_stride(), buffers_.critic, buffers_.logits);
   program.record(has_scalar_critics() ? Op(scalar_critic_gradient())
                                       : Op(categorical_critic_loss()));
-  critic.record_backward(
-      program, critic_state.parameters, buffers_.critic_input, critic.input_stride(),
-      buffers_.critic, buffers_.values_gradient, critic_state.gradient,
-      has_scalar_critics() ? Network::HeadGradient::kHasPassed : Network::HeadGradient::kIsGiven);
+  critic.record_backward(program, critic_state.parameters, buffers_.critic_input,
+                         critic.input_stride(), buffers_.critic, buffers_.values_gradient,
+                         critic_state.gradient, critic_head_gradient());
   // Last: the way back waits for no number.
   if (has_scalar_critics()) program.record(scalar_critic_loss());
 }
@@ -237,10 +236,10 @@ void FastSacPrograms::record_actor(Program& program) {
   critic.record_forward(program, critic_state.parameters, buffers_.acting_critic_input,
                         critic.input_stride(), buffers_.critic, buffers_.logits);
   program.record(has_scalar_critics() ? Op(scalar_actor_gradient()) : Op(categorical_actor_loss()));
-  critic.record_input_gradient(
-      program, critic_state.parameters, buffers_.critic,
-      has_scalar_critics() ? Operand{} : buffers_.values_gradient, first_gradient_column(),
-      critic.input_stride() - first_gradient_column(), buffers_.action_gradient);
+  critic.record_input_gradient(program, critic_state.parameters, buffers_.critic,
+                               buffers_.values_gradient, first_gradient_column(),
+                               critic.input_stride() - first_gradient_column(),
+                               buffers_.action_gradient, critic_head_gradient());
   ActionGradientOp heads{};
   heads.rows = spec.batch;
   heads.actions = layout.action_dim;

@@ -43,6 +43,11 @@ struct FastSacPrograms : SacPrograms {
   // in, to the end.
   int first_gradient_column() const { return layout.critic_dim / kVectorWidth * kVectorWidth; }
   bool has_scalar_critics() const { return spec.critic == CriticKind::kScalar; }
+  // The ops on scalar critics' values are the way back through the head, too.
+  Network::HeadGradient critic_head_gradient() const {
+    return has_scalar_critics() ? Network::HeadGradient::kHasPassed
+                                : Network::HeadGradient::kIsGiven;
+  }
   void add_buffers();
   SampleActionOp sample(const Action& action, u32 first_normal, Operand critic_input) const;
   void record(Program& program, bool with_actor) override;

@@ -168,9 +168,9 @@ void Network::record_parameter_gradients(Program& program, int index, int rows,
   program.record(bias);
 }
 
-void Network::record_backward(Program& program, Operand parameters, Operand input, int input_stride,
-                              const Activations& activations, Operand heads_gradient,
-                              Operand parameter_gradient, HeadGradient head) const {
+void Network::record_backward_to_first_layer(Program& program, Operand parameters,
+                                             const Activations& activations, Operand heads_gradient,
+                                             HeadGradient head, Operand parameter_gradient) const {
   const int rows = activations.rows;
   Operand gradient = heads_gradient;
   for (int i = kHiddenLayers; i > 0; --i) {
@@ -181,41 +181,39 @@ void Network::record_backward(Program& program, Operand parameters, Operand inpu
       program.record(
           linear(layer).input_gradient(rows, gradient, parameters, activations.gradient[i - 1]));
     }
-    record_parameter_gradients(program, i, rows,
-                               {activations.output[i - 1], shape_.groups * layer.inputs,
-                                static_cast<uint64_t>(layer.inputs)},
-                               gradient, parameter_gradient);
+    if (parameter_gradient.used()) {
+      record_parameter_gradients(program, i, rows,
+                                 {activations.output[i - 1], shape_.groups * layer.inputs,
+                                  static_cast<uint64_t>(layer.inputs)},
+                                 gradient, parameter_gradient);
+    }
     if (!has_passed || !is_plain()) {
       record_layer_backward(program, i - 1, parameters, activations, parameter_gradient);
     }
     gradient = activations.gradient[i - 1];
   }
-  record_parameter_gradients(program, 0, rows, {input, input_stride, 0}, gradient,
-                             parameter_gradient);
+}
+
+void Network::record_backward(Program& program, Operand parameters, Operand input, int input_stride,
+                              const Activations& activations, Operand heads_gradient,
+                              Operand parameter_gradient, HeadGradient head) const {
+  record_backward_to_first_layer(program, parameters, activations, heads_gradient, head,
+                                 parameter_gradient);
+  record_parameter_gradients(program, 0, activations.rows, {input, input_stride, 0},
+                             activations.gradient[0], parameter_gradient);
 }
 
 void Network::record_input_gradient(Program& program, Operand parameters,
                                     const Activations& activations, Operand heads_gradient,
-                                    int first_column, int columns, Operand input_gradient) const {
-  Operand gradient = heads_gradient;
-  for (int i = kHiddenLayers; i > 0; --i) {
-    const bool has_passed = i == kHiddenLayers && !heads_gradient.used();
-    if (!has_passed) {
-      program.record(
-          linear(layers_[i])
-              .input_gradient(activations.rows, gradient, parameters, activations.gradient[i - 1]));
-    }
-    if (!has_passed || !is_plain()) {
-      record_layer_backward(program, i - 1, parameters, activations, Operand{});
-    }
-    gradient = activations.gradient[i - 1];
-  }
+                                    int first_column, int columns, Operand input_gradient,
+                                    HeadGradient head) const {
+  record_backward_to_first_layer(program, parameters, activations, heads_gradient, head, Operand{});
   const Layer& first = layers_[0];
   GemmOp op{};
   op.m = activations.rows;
   op.n = columns;
   op.k = shape_.groups * first.outputs;
-  op.a = gradient;
+  op.a = activations.gradient[0];
   op.a_stride = shape_.groups * first.outputs;
   op.b = parameters + first.weight + first_column;
   op.b_stride = first.inputs;

@@ -74,20 +74,22 @@ class Network {
   ScalarHead scalar_head(Operand parameters, const Activations& activations) const;
   ScalarHeadGradient scalar_head_gradient(const Activations& activations) const;
 
-  // From the gradient of the heads to that of every parameter. kHasPassed: an op has left that of
-  // the last hidden layer (scalar_head_gradient()).
+  // Whether a way back begins at the heads, or at the last hidden layer, whose gradient an op has
+  // left (scalar_head_gradient()); that of the heads then only makes that of their parameters.
   enum class HeadGradient { kIsGiven, kHasPassed };
+
+  // From the gradient of the heads to that of every parameter.
   void record_backward(Program& program, Operand parameters, Operand input, int input_stride,
                        const Activations& activations, Operand heads_gradient,
                        Operand parameter_gradient,
                        HeadGradient head = HeadGradient::kIsGiven) const;
 
-  // From the gradient of the heads (unused: an op has left that of the last hidden layer) to that
-  // of `columns` input columns, summed over the groups. Devices are fastest where first_column is
-  // a multiple of kVectorWidth.
+  // From the gradient of the heads to that of `columns` input columns, summed over the groups.
+  // Devices are fastest where first_column is a multiple of kVectorWidth.
   void record_input_gradient(Program& program, Operand parameters, const Activations& activations,
                              Operand heads_gradient, int first_column, int columns,
-                             Operand input_gradient) const;
+                             Operand input_gradient,
+                             HeadGradient head = HeadGradient::kIsGiven) const;
 
   // PyTorch's default for Linear: U(+-1/sqrt(fan in)) for weight and bias; norms at one and zero;
   // the head zero where `zero_head`. Tensor k of group g draws as environment first_environment +
@@ -109,6 +111,12 @@ class Network {
                                   Operand parameter_gradient) const;
   void record_layer_backward(Program& program, int index, Operand parameters,
                              const Activations& activations, Operand parameter_gradient) const;
+  // From the gradient of the heads down to that of the first layer's product, in
+  // activations.gradient[0], and to that of the parameters above it. Without a parameter gradient:
+  // only that.
+  void record_backward_to_first_layer(Program& program, Operand parameters,
+                                      const Activations& activations, Operand heads_gradient,
+                                      HeadGradient head, Operand parameter_gradient) const;
 
   NetworkShape shape_;
   std::vector<Layer> layers_;

@@ -15,9 +15,10 @@ struct RowNorm {
   float mean, inverse_deviation;
 };
 
-MR_CLONES RowNorm forward_row(const float* __restrict x, const float* __restrict bias,
+// `output` may be x.
+MR_CLONES RowNorm forward_row(const float* x, const float* __restrict bias,
                               const float* __restrict gain, const float* __restrict shift,
-                              float* __restrict output, int width) {
+                              float* output, int width) {
   const float share = 1.0f / static_cast<float>(width);
   for (int i = 0; i < width; ++i) output[i] = x[i] + bias[i];
   const float mean = lane_sum(output, width) * share;

@@ -49,10 +49,10 @@ Network::Activations Network::add_activations(Workspace& workspace, const std::s
     const std::string prefix = name + "/l" + std::to_string(i) + "/";
     const uint64_t values = lines * layers_[i].outputs;
     activations.output[i] = workspace.add_activation(prefix + "output", values);
-    if (is_plain()) {
-      activations.linear[i] = activations.output[i];
-    } else {
-      activations.linear[i] = workspace.add_activation(prefix + "linear", values);
+    activations.linear[i] = is_plain() || !with_gradients
+                                ? activations.output[i]
+                                : workspace.add_activation(prefix + "linear", values);
+    if (!is_plain()) {
       activations.mean[i] = workspace.add_transient(prefix + "mean", lines);
       activations.inverse_deviation[i] =
           workspace.add_transient(prefix + "inverse_deviation", lines);

@@ -44,8 +44,9 @@ class Network {
   // "l0/weight", "l0/bias", "l0/norm/weight", "l0/norm/bias", …, "head/weight", "head/bias"
   using Tensor = NetworkTensor;
 
-  // Carriers of one evaluation at a fixed number of rows. ReLU works in place: its linear values
-  // are the output, and there is no mean or deviation.
+  // Carriers of one evaluation at a fixed number of rows. Without gradients, and where layers are
+  // ReLU's, a layer works in place: its linear values become the output. ReLU has no mean or
+  // deviation.
   struct Activations {
     int rows;
     std::array<Operand, kHiddenLayers> linear, output, mean, inverse_deviation, gradient;

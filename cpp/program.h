@@ -58,7 +58,7 @@ struct GemmOp {
 };
 
 // y = silu(gain * (linear + bias - mean) * inverse_deviation + shift), mean and deviation those of
-// each row of each group.
+// each row of each group. The output may take the place of the linear values.
 struct LayerForwardOp {
   int rows, groups, width;
   Operand linear, bias, gain, shift;

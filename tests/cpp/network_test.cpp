@@ -111,6 +111,34 @@ struct Problem {
   Program program{"network", workspace};
 };
 
+TEST(Network, ComputesTheSameInPlaceWhereNoGradientIsWanted) {
+  const Network network(shape_of(NetworkBody::kFastSac));
+  Workspace workspace;
+  const uint64_t count = static_cast<uint64_t>(kRows) * kShape.groups * network.head_width();
+  const Operand parameters = workspace.add_floats("parameters", network.parameter_count());
+  const Operand input = workspace.add_floats("input", kRows * network.input_stride());
+  const Operand heads = workspace.add_floats("heads", 2 * count);
+  Program program{"network", workspace};
+  for (const bool with_gradients : {true, false}) {
+    const Network::Activations activations = network.add_activations(
+        workspace, with_gradients ? "apart" : "in_place", kRows, with_gradients);
+    for (int i = 0; i < Network::kHiddenLayers; ++i) {
+      EXPECT_EQ(activations.linear[i].carrier == activations.output[i].carrier, !with_gradients);
+    }
+    network.record_forward(program, parameters, input, network.input_stride(), activations,
+                           heads + (with_gradients ? 0 : count));
+  }
+  workspace.allocate();
+  network.initialise(workspace.floats(parameters), 1, 0, false);
+  for (int i = 0; i < kRows * network.input_stride(); ++i) {
+    workspace.floats(input)[i] = random_normal(random_source(1, kStreamEvent, 0, 0), i);
+  }
+  run_on_cpu(program, {workspace, Arguments{}});
+  const float* apart = workspace.floats(heads);
+  EXPECT_NE(apart[0], apart[network.head_width()]);
+  for (uint64_t i = 0; i < count; ++i) EXPECT_EQ(apart[i], apart[count + i]) << i;
+}
+
 class NetworkGradient : public testing::TestWithParam<NetworkBody> {};
 
 INSTANTIATE_TEST_SUITE_P(Bodies, NetworkGradient,

@@ -55,8 +55,8 @@ inline bool are_aligned(std::initializer_list<const void*> addresses, size_t byt
   return true;
 }
 
-// A lane's columns of one row (own_columns_body.h), as they are stored.
-template <class Stored, int kOwn, int kVector>
+// A lane's columns of one row (own_columns_body.h), as they are stored; kLanes share the row.
+template <class Stored, int kOwn, int kVector, int kLanes = kWarp>
 struct OwnRow {
   static constexpr int kPacks = kOwn / kVector;
   using Pack = Packed<Stored, kVector>;
@@ -65,7 +65,7 @@ struct OwnRow {
   __device__ void read(const Stored* row, int width) {
 #pragma unroll(kPacks <= 32 ? kPacks : 1)
     for (int i = 0; i < kPacks; ++i) {
-      const int column = (i * kWarp + WarpTeam().lane()) * kVector;
+      const int column = (i * kLanes + TeamOf<kLanes>().lane()) * kVector;
       if (column < width) packs[i] = *reinterpret_cast<const Pack*>(row + column);
     }
   }
@@ -81,7 +81,7 @@ struct OwnRow {
   __device__ static void write(const float (&own)[kOwn], Stored* row, int width) {
 #pragma unroll(kPacks <= 32 ? kPacks : 1)
     for (int i = 0; i < kPacks; ++i) {
-      const int column = (i * kWarp + WarpTeam().lane()) * kVector;
+      const int column = (i * kLanes + TeamOf<kLanes>().lane()) * kVector;
       if (column < width) {
         *reinterpret_cast<Pack*>(row + column) = packed<Stored, kVector>(own + i * kVector);
       }

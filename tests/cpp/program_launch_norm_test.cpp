@@ -107,7 +107,8 @@ TEST_P(ProgramLaunchNormTest, RunningStatistics) {
 }
 
 TEST_P(ProgramLaunchNormTest, RmsNorm) {
-  for (const Shape& shape : {Shape{1, 1, 5}, Shape{67, 2, 37}, Shape{2050, 2, 256}, {70, 1, 700}}) {
+  for (const Shape& shape :
+       {Shape{1, 1, 5}, Shape{67, 2, 37}, Shape{301, 2, 128}, Shape{2050, 2, 256}, {70, 1, 700}}) {
     const uint64_t values = static_cast<uint64_t>(shape.rows * shape.groups * shape.width);
     const uint64_t columns = static_cast<uint64_t>(shape.groups * shape.width);
     const uint64_t rows = static_cast<uint64_t>(shape.rows * shape.groups);

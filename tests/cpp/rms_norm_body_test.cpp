@@ -48,15 +48,19 @@ TEST(RmsNormBody, EveryTeamComputesTheRowOfTheCpu) {
     std::vector<float> output(kWidth), input_gradient(kWidth), gain_gradient(kWidth);
     float inverse = 0;
     run_team(lanes, [&](const LaneTeam& team) {
-      float own_gain[kOwn], own_x[kOwn], own_gradient[kOwn], sums[kOwn] = {};
+      float own_gain[kOwn] = {}, own_x[kOwn] = {}, own_gradient[kOwn] = {}, sums[kOwn] = {};
       read_own_columns(team, gain.data(), kWidth, own_gain);
       read_own_columns(team, x.data(), kWidth, own_x);
       read_own_columns(team, gradient.data(), kWidth, own_gradient);
-      const float found = rms_norm_row(team, own_gain, own_x, output.data(), kWidth);
-      rms_norm_gradient_row(team, own_gain, own_x, own_gradient, found, input_gradient.data(),
-                            kWidth, sums);
+      float own_output[kOwn];
+      std::copy(own_x, own_x + kOwn, own_output);
+      const float found = rms_norm_row(team, own_gain, own_output, kWidth);
+      rms_norm_gradient_row(team, own_gain, own_x, own_gradient, found, kWidth, sums);
       each_own_column<kOwn>(team, kWidth, [&](int own, int column) {
-        gain_gradient[static_cast<size_t>(column)] = sums[own];
+        const size_t at = static_cast<size_t>(column);
+        output[at] = own_output[own];
+        input_gradient[at] = own_gradient[own];
+        gain_gradient[at] = sums[own];
       });
       if (team.leads()) inverse = found;
     });

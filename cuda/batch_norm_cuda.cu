@@ -25,8 +25,10 @@ constexpr int kBlocksAtOnce = 4, kWantedBlocks = 528;
 constexpr int kLeastRows = 4 * kLanes;  // of a block
 constexpr int kMostChunks = kLanes;     // whose sums every block adds up again
 constexpr int kSums = 2;
-// Of a thread's columns, where addresses allow it; backward passes keep twice as much in registers.
-constexpr int kForwardBytes = 16, kBackwardBytes = 8;
+// Of a thread's columns, where addresses allow it: backward passes keep twice as much in registers,
+// and few columns are shared by more blocks.
+constexpr int kForwardBytes = 16, kForwardBytesOfFew = 8, kBackwardBytes = 8;
+constexpr u64 kFewColumns = 1024;
 
 template <class Stored>
 struct Norm {
@@ -448,7 +450,9 @@ cudaError_t launch_op(const CudaFrame& frame, const BatchNormForwardOp& op) {
                            normalise_rows<Stored, kVector>, norm, frame.scratch, chunks.count,
                            blocks.rows_of_each, residual, output);
     };
-    return with_vector<kForwardBytes>(norm, launch, {residual, output});
+    const bool are_few = static_cast<u64>(norm.groups) * norm.width <= kFewColumns;
+    return are_few ? with_vector<kForwardBytesOfFew>(norm, launch, {residual, output})
+                   : with_vector<kForwardBytes>(norm, launch, {residual, output});
   });
 }
 

@@ -32,17 +32,20 @@ __device__ inline float sum_of_parts(const float* parts, float* room, int count 
   return sum;
 }
 
-__device__ inline float maximum_of_parts(const float* parts, float* room) {
-  float top = parts[0];
-  for (int i = static_cast<int>(threadIdx.x); i < kParts; i += static_cast<int>(blockDim.x)) {
-    top = fmaxf(parts[i], top);
+// Of a block of kParts threads: each warp's values, to the lanes of the first warp, one warp a
+// lane. All at once: an op that needs the gradient waits for the block that adds parts up, too.
+template <int kCount>
+__device__ void gather_from_warps(float (&of_warps)[kCount], float (&room)[kCount][kWarp]) {
+  static_assert(kParts == kWarp * kWarp, "a warp a lane");
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (lane == 0) room[i][warp] = of_warps[i];
   }
-  top = warp_maximum(top);
-  if (threadIdx.x % kWarp == 0) room[threadIdx.x / kWarp] = top;
   __syncthreads();
-  for (int i = 0; i < static_cast<int>(blockDim.x) / kWarp; ++i) top = fmaxf(room[i], top);
-  __syncthreads();
-  return top;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) of_warps[i] = room[i][lane];
 }
 
 }  // namespace millrace

@@ -140,11 +140,14 @@ __global__ void __launch_bounds__(kParts)
     finish_critic_loss(const float* parts, float share, float value_share,
                        const CriticScalars scalars) {
   wait_for_kernels_before();
-  __shared__ float room[kParts / kWarp];
-  const float loss = sum_of_parts(parts, room);
-  const float values = sum_of_parts(parts + kParts, room);
-  const float top = maximum_of_parts(parts + 2 * kParts, room);
-  const float bottom = maximum_of_parts(parts + 3 * kParts, room);
+  __shared__ float room[4][kWarp];
+  const float* const own = parts + threadIdx.x;
+  float of_warps[] = {warp_sum(own[0]), warp_sum(own[kParts]), warp_maximum(own[2 * kParts]),
+                      warp_maximum(own[3 * kParts])};
+  gather_from_warps(of_warps, room);
+  if (threadIdx.x >= kWarp) return;
+  const float loss = warp_sum(of_warps[0]), values = warp_sum(of_warps[1]);
+  const float top = warp_maximum(of_warps[2]), bottom = warp_maximum(of_warps[3]);
   if (threadIdx.x != 0) return;
   *scalars.loss = loss * share;
   *scalars.value_mean = values * value_share;
@@ -201,9 +204,11 @@ __global__ void __launch_bounds__(kParts)
     finish_actor_loss(const float* parts, float share, float value_share,
                       const ActorScalars scalars) {
   wait_for_kernels_before();
-  __shared__ float room[kParts / kWarp];
-  const float values = sum_of_parts(parts, room);
-  const float logs = sum_of_parts(parts + kParts, room);
+  __shared__ float room[2][kWarp];
+  float of_warps[] = {warp_sum(parts[threadIdx.x]), warp_sum(parts[kParts + threadIdx.x])};
+  gather_from_warps(of_warps, room);
+  if (threadIdx.x >= kWarp) return;
+  const float values = warp_sum(of_warps[0]), logs = warp_sum(of_warps[1]);
   if (threadIdx.x != 0) return;
   *scalars.loss = mr_exp(*scalars.log_alpha) * logs * share - values * value_share;
   *scalars.entropy = -logs * share;

@@ -133,13 +133,14 @@ void check_sizes(const ReplayPlan& plan, std::vector<Finding>* findings) {
   const uint64_t threshold = plan.threshold_rows();
   if (threshold > plan.capacity_rows) {
     const uint64_t warm_up = product(plan.learning_starts, plan.num_envs);
-    const std::string needed = warm_up >= plan.batch ? times(plan.learning_starts, plan.num_envs)
-                                                     : "batch " + grouped(plan.batch);
+    const bool is_warm_up = warm_up >= plan.batch;
+    const std::string needed =
+        is_warm_up ? times(plan.learning_starts, plan.num_envs) : "batch " + grouped(plan.batch);
     findings->push_back(
         refused("REPLAY_CAN_NEVER_START", "replay.capacity_rows",
                 "learning starts at " + needed + " > " + capacity_text(plan) + " rows of capacity",
-                "raise replay.capacity_rows to " + grouped(threshold) +
-                    " or more, or lower learner.learning_starts"));
+                "raise replay.capacity_rows to " + grouped(threshold) + " or more, or lower " +
+                    (is_warm_up ? "learner.learning_starts" : "learner.batch")));
   }
   const uint64_t in_flight = product(sum(plan.ingress_depth, 1), plan.num_envs);
   if (plan.capacity_rows < in_flight) {

@@ -66,6 +66,8 @@ TEST(CheckReplay, AWarmUpAboveTheCapacityIsRefusedWithTheArithmetic) {
   EXPECT_EQ(findings[0].verdict, Readiness::kRefused);
   EXPECT_NE(findings[0].reason.find("10 x 512 = 5,120 > 8 x 512 = 4,096"), std::string::npos)
       << findings[0].reason;
+  EXPECT_NE(findings[0].hint.find("or lower learner.learning_starts"), std::string::npos)
+      << findings[0].hint;
 }
 
 TEST(CheckReplay, ABatchAboveTheCapacityIsRefused) {
@@ -76,6 +78,7 @@ TEST(CheckReplay, ABatchAboveTheCapacityIsRefused) {
   ASSERT_EQ(ids(findings), Ids{"REPLAY_CAN_NEVER_START"});
   EXPECT_NE(findings[0].reason.find("batch 8,192 > 4,095"), std::string::npos)
       << findings[0].reason;
+  EXPECT_NE(findings[0].hint.find("or lower learner.batch"), std::string::npos) << findings[0].hint;
 }
 
 TEST(CheckReplay, CapacityBelowWhatIsInFlightIsRefused) {

@@ -139,6 +139,19 @@ public final class CheckpointStore {
     return newest(false);
   }
 
+  /** Those that cannot be used, newest first, and why. */
+  public List<Skipped> damaged() {
+    List<Skipped> damaged = new ArrayList<>();
+    for (long tick : ticks()) {
+      try {
+        open(tick, true).close();
+      } catch (CheckpointException e) {
+        damaged.add(new Skipped(name(tick), e.getMessage()));
+      }
+    }
+    return damaged;
+  }
+
   private Newest newest(boolean withReplay) {
     List<Skipped> skipped = new ArrayList<>();
     for (long tick : ticks()) {

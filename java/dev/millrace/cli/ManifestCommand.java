@@ -1,11 +1,15 @@
 package dev.millrace.cli;
 
+import dev.millrace.checkpoint.CheckpointStore;
 import dev.millrace.core.Json;
 import dev.millrace.manifest.Manifest;
 import dev.millrace.manifest.ManifestVerifier;
 import dev.millrace.run.BadInputException;
+import dev.millrace.run.RunDirectory;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -110,10 +114,22 @@ final class ManifestCommand {
       this.context = context;
     }
 
+    /** A run that went on past a damaged checkpoint lists it as it found it. */
+    private void addDamagedCheckpoints(List<String> problems) {
+      for (CheckpointStore.Skipped each : new RunDirectory(run).checkpoints().damaged()) {
+        if (problems.stream().noneMatch(problem -> problem.contains(each.name()))) {
+          problems.add("checkpoints/" + each.name() + ": " + each.reason());
+        }
+      }
+    }
+
     @Override
     public Integer call() throws IOException {
       JsonNode manifest = ManifestVerifier.read(run);
-      List<String> problems = ManifestVerifier.verify(run);
+      List<String> problems = new ArrayList<>(ManifestVerifier.verify(run));
+      if (Files.isDirectory(run)) {
+        addDamagedCheckpoints(problems);
+      }
       if (json) {
         context
             .out()

@@ -95,8 +95,12 @@ final class Reports {
     return table;
   }
 
-  /** How a run ended: a few lines, or one JSON object. */
-  static void end(Context context, boolean json, RunDirectory directory, Outcome outcome) {
+  /**
+   * How a run ended: a few lines, or one JSON object. {@code onward} are the options with which a
+   * stopped one goes on.
+   */
+  static void end(
+      Context context, boolean json, RunDirectory directory, Outcome outcome, String onward) {
     ObjectNode summary = Json.object();
     summary.put("run", directory.path().toString());
     summary.put("status", outcome.stopped() ? "stopped" : "completed");
@@ -118,9 +122,10 @@ final class Reports {
           .out()
           .printf(
               Locale.ROOT,
-              "stopped at tick %d; continue with: millrace resume %s%n",
+              "stopped at tick %d; continue with: millrace resume %s%s%n",
               outcome.tick(),
-              directory.path());
+              directory.path(),
+              onward);
     }
     Table table = new Table("result", "value");
     summary.properties().forEach(each -> table.row(each.getKey(), cell(each.getValue())));

@@ -99,7 +99,8 @@ final class ResumeCommand implements Callable<Integer> {
       Run continued = new Run(context.core(), resolved, directory, Progress.on(text), signal);
       Outcome outcome =
           continued.resume(report, checkpoint, parts -> restored(text, checkpoint, parts));
-      Reports.end(context, json, directory, outcome);
+      String onward = onward(overrides, ticks, checkpoint.info().tick(), outcome.tick());
+      Reports.end(context, json, directory, outcome, onward);
       signal.exitCode(ExitCodes.OK);
     }
     return ExitCodes.OK;
@@ -127,11 +128,28 @@ final class ResumeCommand implements Callable<Integer> {
     if (ticksDone || secondsDone) {
       throw new BadInputException(
           run
-              + ": nothing left to do: the run reached its limit at tick "
+              + ": nothing left to do: at tick "
               + tick
+              + " it is past its "
+              + (ticksDone
+                  ? "run.max_ticks of " + limits.maxTicks()
+                  : "run.max_seconds of " + limits.maxSeconds())
               + "; go on with --ticks N");
     }
     return resolved;
+  }
+
+  /**
+   * The options with which a resume that was stopped at {@code reached} goes on: its limits are not
+   * the run's own. {@code ticks} may be null.
+   */
+  static String onward(List<String> overrides, Long ticks, long from, long reached) {
+    StringBuilder options = new StringBuilder();
+    overrides.forEach(each -> options.append(" -s ").append(each));
+    if (ticks != null) {
+      options.append(" --ticks ").append(from + ticks - reached);
+    }
+    return options.toString();
   }
 
   private static void restored(

@@ -69,7 +69,7 @@ final class TrainCommand implements Callable<Integer> {
       signal.exitCode(ExitCodes.RUN_FAILED);
       Run run = new Run(context.core(), resolved, directory, Progress.on(text), signal);
       Outcome outcome = run.train(report);
-      Reports.end(context, json, directory, outcome);
+      Reports.end(context, json, directory, outcome, "");
       signal.exitCode(ExitCodes.OK);
     }
     return ExitCodes.OK;

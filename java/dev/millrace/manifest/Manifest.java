@@ -5,6 +5,7 @@ import dev.millrace.io.AtomicFile;
 import dev.millrace.io.FileErrors;
 import dev.millrace.io.FileOps;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -92,6 +93,16 @@ public final class Manifest {
       throw FileErrors.cannot("list the artifacts of", directory, e);
     }
     AtomicFile.write(FileOps.SYSTEM, directory.resolve(Artifacts.MANIFEST), Json.prettyBytes(root));
+  }
+
+  /** Removes the manifest of a run that goes on: it says how a run ended. */
+  public static void withdraw(Path directory) throws IOException {
+    Path file = directory.resolve(Artifacts.MANIFEST);
+    try {
+      Files.deleteIfExists(file);
+    } catch (IOException e) {
+      throw FileErrors.cannot("remove", file, e);
+    }
   }
 
   /** Every place where two manifests differ, as {@code path: a | b}. */

@@ -198,6 +198,7 @@ public final class Run {
     try (Telemetry telemetry =
         new Telemetry(resolved.config(), directory, progress, start.tick())) {
       hasBegun = true;
+      Manifest.withdraw(directory.path());
       RunLoop loop =
           new RunLoop(
               resolved.config(),

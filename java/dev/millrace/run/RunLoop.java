@@ -61,9 +61,7 @@ final class RunLoop {
         writeCheckpoint();
       }
     }
-    if (tick > 0) {
-      writeCheckpoint();
-    }
+    writeCheckpoint();
     return new Outcome(
         reason,
         tick,

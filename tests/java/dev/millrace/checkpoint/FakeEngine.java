@@ -39,6 +39,7 @@ public final class FakeEngine implements Engine {
     add(random, "empty", "I32", List.of(0L), 4, false);
     add(random, "run/ticks", "U64", List.of(1L), 8, false);
     add(random, "replay/rows", "F32", List.of((long) width, 7L), 4, true);
+    ByteBuffer.wrap(state.get("run/ticks")).putLong(tick);
   }
 
   private void add(

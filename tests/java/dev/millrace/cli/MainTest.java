@@ -201,7 +201,11 @@ class MainTest {
     assertTrue(
         out.contains("profile laptop (no GPU (cuda: not built; metal: verified: host))"), out);
     assertEquals(0, run("manifest", "verify", path("a")), () -> out + err);
-    assertOneLine(2, "go on with --ticks N", "resume", path("a"));
+    assertOneLine(
+        2,
+        "nothing left to do: at tick 20 it is past its run.max_ticks of 20; go on with --ticks N",
+        "resume",
+        path("a"));
     assertEquals(0, run("resume", path("a"), "--ticks", "10"), () -> err);
     assertTrue(out.contains("replay  "), out);
     assertTrue(out.contains("absent"), out);
@@ -292,6 +296,27 @@ class MainTest {
     Files.write(
         folder.resolve("a/checkpoints/tick-000000000010/checkpoint.json"), new byte[] {'{'});
     assertOneLine(2, "no complete checkpoint", "resume", path("a"));
+  }
+
+  @Test
+  void verifyKnowsACheckpointThatWasDamagedBeforeTheRunWentOn() throws IOException {
+    train("a", "-s", "checkpoint.interval_ticks=10");
+    Path state = folder.resolve("a/checkpoints/tick-000000000010/state.safetensors");
+    Files.write(state, new byte[] {1, 2, 3});
+    assertEquals(0, run("resume", path("a"), "--ticks", "10"), () -> err);
+    assertEquals(2, run("manifest", "verify", path("a")), () -> out);
+    assertTrue(out.startsWith("checkpoints/tick-000000000010: "), out);
+    assertTrue(out.contains("state.safetensors: the file has only 3 bytes"), out);
+  }
+
+  @Test
+  void aStoppedResumeSaysWithWhichOfItsLimitsToGoOn() {
+    List<String> overrides = List.of("run.max_ticks=90", "log.interval_ticks=5");
+    assertEquals("", ResumeCommand.onward(List.of(), null, 20, 30));
+    assertEquals(
+        " -s run.max_ticks=90 -s log.interval_ticks=5",
+        ResumeCommand.onward(overrides, null, 20, 30));
+    assertEquals(" --ticks 15", ResumeCommand.onward(List.of(), 25L, 20, 30));
   }
 
   @Test

@@ -65,6 +65,10 @@ class RunTest {
   }
 
   private Outcome resume(String name, String... overrides) {
+    return resume(name, progress, overrides);
+  }
+
+  private Outcome resume(String name, Progress progress, String... overrides) {
     RunDirectory directory = RunDirectory.existing(folder.resolve(name));
     var config = ConfigLoader.reload(directory.config(), List.of(overrides));
     Resolved resolved = new Resolved(config, config.profile(), "as in config.yaml");
@@ -177,6 +181,42 @@ class RunTest {
     }
     assertEquals("stopped", manifest("stopped").path("run").path("status").asString());
     assertEquals(List.of(), ManifestVerifier.verify(directory.path()));
+  }
+
+  @Test
+  void aStopBeforeTheFirstTickCanBeGoneOnFrom() {
+    Resolved resolved = config("run.max_ticks=20");
+    RunDirectory directory = new RunDirectory(folder.resolve("early"));
+    try (StopSignal signal = StopSignal.install()) {
+      signal.request();
+      Outcome outcome =
+          new Run(core, resolved, directory, progress, signal).train(report(resolved));
+      assertTrue(outcome.stopped());
+      assertEquals(0, outcome.tick());
+    }
+    assertEquals(20, resume("early").tick());
+  }
+
+  @Test
+  void aRunThatGoesOnHasNoManifestUntilItEnds() {
+    train("on", "run.max_ticks=10");
+    List<Boolean> seen = new ArrayList<>();
+    Progress watching =
+        new Progress() {
+          @Override
+          public void update(Status status) {
+            seen.add(Files.exists(folder.resolve("on/manifest.json")));
+          }
+
+          @Override
+          public void note(String line) {}
+
+          @Override
+          public void finish() {}
+        };
+    resume("on", watching, "run.max_ticks=20");
+    assertEquals(List.of(false), seen);
+    assertTrue(Files.exists(folder.resolve("on/manifest.json")));
   }
 
   @Test

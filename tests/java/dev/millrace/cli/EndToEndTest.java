@@ -151,6 +151,9 @@ class EndToEndTest {
     String motion = "env.motion_file=" + path("clip.npz");
     assertEquals(0, run("preflight", "g1_motion_tracking_sac", "-s", motion), () -> out + err);
     Files.writeString(folder.resolve("clip.npz"), "no archive");
+    assertEquals(2, run("motion", "make", path("clip.npz")));
+    assertEquals("millrace: " + path("clip.npz") + ": exists already; name another file\n", err);
+    assertEquals("no archive", Files.readString(folder.resolve("clip.npz")));
     assertEquals(2, run("preflight", "g1_motion_tracking_sac", "-s", motion));
     assertTrue(err.contains("it is no npz archive"), err);
     Files.delete(folder.resolve("clip.npz"));

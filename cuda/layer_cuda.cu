@@ -16,10 +16,8 @@
 namespace millrace {
 namespace {
 
-// Of a launch: as many as a large card's multiprocessors hold at once, since those behind them
-// would begin anew; of a backward pass with sums, whose registers leave room for few, by a lane's
-// columns.
-constexpr int kForwardWarps = 4096, kBackwardWarps = 2112, kColumnWarps = 1536;
+constexpr int kColumnWarps = 1536;  // of a launch
+// Of a backward pass with sums, whose registers leave room for few: by a lane's columns.
 constexpr int kMany = 12, kManyWarps = 1584, kMost = 16, kMostWarps = 1056;
 constexpr int kSums = 3;  // gain, shift, bias
 constexpr int kSumThreads = 256;

@@ -13,9 +13,6 @@
 namespace millrace {
 namespace {
 
-// Of a launch, as in layer_cuda.cu.
-constexpr int kForwardWarps = 4096, kBackwardWarps = 2112;
-
 template <class Stored>
 struct Rms {
   int rows, groups, width, rows_of_a_chunk;

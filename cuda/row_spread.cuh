@@ -13,6 +13,9 @@ namespace millrace {
 constexpr int kRowWarps = 4;  // of a block
 constexpr int kRowThreads = kRowWarps * kWarp;
 constexpr int kHalfWarp = kWarp / 2;
+// Of a launch: as many as a large card's multiprocessors hold at once, since those behind them
+// would begin anew.
+constexpr int kForwardWarps = 4096, kBackwardWarps = 2112;
 
 // How a row is spread over kLanes lanes. kIsExact: it fills the lanes' columns, in whole vectors.
 template <int kOwnColumns, int kVectorColumns, bool kIsExactFit, int kTeamLanes = kWarp>

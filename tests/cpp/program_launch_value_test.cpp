@@ -29,21 +29,28 @@ std::vector<float> reward_rows(int rows) {
 // So many rows that devices take several at a time where there are few atoms.
 constexpr int kManyRows = 4098;
 
+// The part that ops on distributions have in common: two groups, rows of values with a gap.
+template <class CategoricalOp>
+CategoricalOp categorical(int rows, int atoms) {
+  CategoricalOp op{};
+  op.rows = rows;
+  op.groups = 2;
+  op.support = {atoms, -20, 20};
+  op.value_stride = atoms + 3;
+  return op;
+}
+
 TEST_P(ProgramLaunchValueTest, ProjectTarget) {
   for (const auto& [atoms, rows] :
        {std::pair{2, 80}, {11, 80}, {101, 80}, {501, 80}, {600, 80}, {101, kManyRows}}) {
     SCOPED_TRACE(std::to_string(atoms) + " atoms, " + std::to_string(rows) + " rows");
     Trial trial;
-    ProjectTargetOp op{};
-    op.rows = rows;
+    ProjectTargetOp op = categorical<ProjectTargetOp>(rows, atoms);
     op.source_rows = 40;
-    op.groups = 2;
-    op.support = {atoms, -20, 20};
     op.reward_column = 0;
     op.done_column = 1;
     op.truncated_column = 2;
     op.gamma = 0.97f;
-    op.value_stride = atoms + 3;
     const uint64_t values = 2 * static_cast<uint64_t>(rows * op.value_stride);
     op.logits = trial.add("logits", values);
     op.bias = trial.add("bias", 2 * static_cast<uint64_t>(op.value_stride));
@@ -64,11 +71,7 @@ TEST_P(ProgramLaunchValueTest, CriticLoss) {
          {std::pair{2, 1201}, {11, 1201}, {101, 1201}, {501, 50}, {600, 50}, {101, kManyRows}}) {
       SCOPED_TRACE(std::to_string(atoms) + " atoms, " + std::to_string(rows) + " rows");
       Trial trial;
-      CriticLossOp op{};
-      op.rows = rows;
-      op.groups = 2;
-      op.support = {atoms, -20, 20};
-      op.value_stride = atoms + 3;
+      CriticLossOp op = categorical<CriticLossOp>(rows, atoms);
       const uint64_t stride = static_cast<uint64_t>(op.value_stride);
       const uint64_t values = 2 * static_cast<uint64_t>(op.rows) * stride;
       op.logits = trial.add("logits", values, 8);  // some log-probabilities below the floor
@@ -122,11 +125,7 @@ TEST_P(ProgramLaunchValueTest, ActorLoss) {
          {std::pair{11, 1201}, {101, 1201}, {501, 50}, {101, kManyRows}}) {
       SCOPED_TRACE(std::to_string(atoms) + " atoms, " + std::to_string(rows) + " rows");
       Trial trial;
-      ActorLossOp op{};
-      op.rows = rows;
-      op.groups = 2;
-      op.support = {atoms, -20, 20};
-      op.value_stride = atoms + 3;
+      ActorLossOp op = categorical<ActorLossOp>(rows, atoms);
       const uint64_t stride = static_cast<uint64_t>(op.value_stride);
       const uint64_t values = 2 * static_cast<uint64_t>(op.rows) * stride;
       op.logits = trial.add("logits", values, 2);

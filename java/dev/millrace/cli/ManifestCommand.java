@@ -92,7 +92,8 @@ final class ManifestCommand {
   /** {@code manifest verify RUN}. */
   @Command(
       name = "verify",
-      description = "Check a manifest against its schema, and every file against its SHA-256.",
+      description =
+          "Check a manifest against its schema, every file and checkpoint against its SHA-256.",
       mixinStandardHelpOptions = true,
       footer = {
         "",

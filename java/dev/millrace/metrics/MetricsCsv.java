@@ -50,6 +50,7 @@ public final class MetricsCsv implements AutoCloseable {
     List<String> columns = List.of();
     if (!lines.isEmpty()) {
       columns = List.of(lines.get(0).split(",", -1));
+      refuseForeign(file, columns);
       kept.add(lines.get(0));
     }
     for (String line : lines.subList(kept.size(), lines.size())) {
@@ -59,6 +60,20 @@ public final class MetricsCsv implements AutoCloseable {
     }
     rewrite(file, kept);
     return new MetricsCsv(file, columns);
+  }
+
+  /** Its rows would be dropped as none of ours. */
+  private static void refuseForeign(Path file, List<String> columns) throws IOException {
+    List<String> first = columns.subList(0, Math.min(FIRST.size(), columns.size()));
+    if (!first.equals(FIRST)) {
+      throw new IOException(
+          file
+              + ": no metrics of a run: expected a header that begins with "
+              + String.join(",", FIRST)
+              + ", got \""
+              + String.join(",", first)
+              + "\"");
+    }
   }
 
   public void append(Row row) throws IOException {

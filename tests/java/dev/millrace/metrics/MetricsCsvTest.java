@@ -82,6 +82,16 @@ class MetricsCsvTest {
   }
 
   @Test
+  void aForeignFileIsRefusedAndKept() throws IOException {
+    Files.writeString(file, "time,price\n1,2\n");
+    IOException e = assertThrows(IOException.class, () -> MetricsCsv.resume(file, 20));
+    String expected =
+        "expected a header that begins with tick,env_steps,updates, got \"time,price\"";
+    assertEquals(file + ": no metrics of a run: " + expected, e.getMessage());
+    assertFile("time,price", "1,2");
+  }
+
+  @Test
   void aFileThatCannotBeReadIsNamed() throws IOException {
     Files.write(file, new byte[] {'t', (byte) 0xff, '\n'});
     IOException e = assertThrows(IOException.class, () -> MetricsCsv.resume(file, 20));

@@ -12,10 +12,9 @@ import dev.millrace.preflight.PreflightReport;
 import dev.millrace.preflight.RefusedException;
 import dev.millrace.run.BadInputException;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -42,12 +41,25 @@ import tools.jackson.databind.node.ObjectNode;
       "  millrace bench train g1_walk_flat -s env.num_envs=256"
     })
 final class BenchCommand {
+  /** A way of running the update step. */
+  enum Mode {
+    HOST,
+    EAGER,
+    GRAPH;
+
+    @Override
+    public String toString() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
   /** Asks the core and hands on what it answered; a subclass is what it is asked. */
   private abstract static class Bench implements Callable<Integer> {
     static final long MOST_ROBOTS = 1 << 20; // as env.num_envs
     static final long MOST_ROWS = (1L << 32) - 1;
     static final long MOST_FLOATS = 1 << 16; // of a part of a row
     static final long MOST_SLOTS = 16;
+    static final long MOST_THREADS = 1024; // as env.threads
     static final long MOST_MIB = 1 << 20;
 
     private final Context context;
@@ -61,7 +73,7 @@ final class BenchCommand {
     @Option(
         names = "--out",
         paramLabel = "FILE",
-        description = "Also write the JSON to this file, for: millrace compare.")
+        description = "Also write the JSON to this new file, for: millrace compare.")
     private Path out;
 
     Bench(Context context, String kind) {
@@ -84,7 +96,7 @@ final class BenchCommand {
     /** The same, of one that a training run would start with. */
     static ObjectNode trainable(ConfigOptions options, Context context) {
       Resolved resolved = context.load(options.config(), options.overrides());
-      PreflightReport report = context.preflight(resolved, Optional.empty());
+      PreflightReport report = context.preflight(resolved);
       if (!report.refused().isEmpty()) {
         throw new RefusedException(report);
       }
@@ -109,7 +121,7 @@ final class BenchCommand {
 
     @Override
     public Integer call() throws IOException {
-      refuseMissingFolder();
+      AnswerFile.refuseUnusable(out);
       ObjectNode request = Json.object().put("kind", kind);
       request(request, context);
       ObjectNode report = report(request);
@@ -131,6 +143,13 @@ final class BenchCommand {
       }
     }
 
+    /** A count that an option named. */
+    static void atLeast(String option, long value, long least) {
+      if (value < least) {
+        throw new BadInputException(option + " " + value + ": expected at least " + least);
+      }
+    }
+
     /** What does not fit into memory is what was asked for: no run has failed. */
     private JsonNode measured(ObjectNode request) {
       try {
@@ -141,14 +160,6 @@ final class BenchCommand {
         }
         String asked = String.join(" ", command.commandLine().getParseResult().originalArgs());
         throw new BadInputException(asked + ": does not fit: " + e.getMessage());
-      }
-    }
-
-    /** Before anything is measured. */
-    private void refuseMissingFolder() {
-      Path folder = out == null ? null : out.toAbsolutePath().getParent();
-      if (folder != null && !Files.isDirectory(folder)) {
-        throw new BadInputException("cannot write " + out + ": there is no folder " + folder);
       }
     }
 
@@ -213,8 +224,11 @@ final class BenchCommand {
     @Override
     void request(ObjectNode request, Context context) {
       between("--envs", envs, 1, MOST_ROBOTS);
+      atLeast("--ticks", ticks, 1);
+      atLeast("--rounds", rounds, 1);
       request.put("envs", envs).put("ticks", ticks).put("rounds", rounds);
       if (threads != null) {
+        between("--threads", threads, 1, MOST_THREADS);
         request.put("threads", threads);
       }
       if (model != null) {
@@ -341,6 +355,10 @@ final class BenchCommand {
       between("--capacity", capacity, 1, MOST_ROWS);
       between("--samples", samples, 1, MOST_ROWS);
       between("--depth", depth, 1, MOST_SLOTS);
+      atLeast("--capacity", capacity, (depth + 1L) * envs); // (--depth + 1) x --envs
+      atLeast("--runs", runs, 1);
+      atLeast("--ticks", ticks, 1);
+      between("--counted", counted, 1, ticks);
       request.put("backend", device).put("mode", mode);
       if (pipeline != null) {
         request.put("pipeline", pipeline);
@@ -408,6 +426,8 @@ final class BenchCommand {
     @Override
     void request(ObjectNode request, Context context) {
       between("--envs", envs, 1, MOST_ROBOTS);
+      atLeast("--launches", launches, 1);
+      atLeast("--runs", runs, 1);
       ObjectNode config = config(options, context);
       request.put("backend", chosen(device, config, "device", "cpu"));
       request.put("envs", envs).put("launches", launches).put("runs", runs);
@@ -468,6 +488,8 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
+      atLeast("--launches", launches, 1);
+      atLeast("--runs", runs, 1);
       ObjectNode config = config(options, context);
       request.put("backend", chosen(device, config, "device", "cpu"));
       request.put("precision", chosen(precision, config, "precision", "fp32"));
@@ -509,7 +531,7 @@ final class BenchCommand {
         paramLabel = "MODE",
         split = ",",
         description = "host, eager, graph: the update step in each of these ways, in turn.")
-    private List<String> modes = List.of();
+    private List<Mode> modes = List.of();
 
     Train(Context context) {
       super(context, "train");
@@ -517,9 +539,11 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
+      atLeast("--ticks", ticks, 1);
+      atLeast("--rounds", rounds, 1);
       request.put("ticks", ticks).put("rounds", rounds);
       if (!modes.isEmpty()) {
-        request.set("modes", Json.tree(modes));
+        request.set("modes", Json.tree(modes.stream().map(Mode::toString).toList()));
       }
       request.set("config", trainable(options, context));
     }
@@ -542,6 +566,8 @@ final class BenchCommand {
         "  millrace bench graphs --device cuda --rounds 30 --json"
       })
   static final class Graphs extends Bench {
+    private static final long LEAST_ROUNDS = 10; // of a median that a way is selected by
+
     @Option(
         names = "--device",
         paramLabel = "NAME",
@@ -571,6 +597,7 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
+      atLeast("--rounds", rounds, LEAST_ROUNDS);
       request.put("backend", device).put("rounds", rounds);
       if (only != null) {
         request.put("case", only);

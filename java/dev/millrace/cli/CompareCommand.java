@@ -4,6 +4,7 @@ import dev.millrace.compare.Comparison;
 import dev.millrace.compare.Side;
 import dev.millrace.core.Json;
 import dev.millrace.metrics.Spread;
+import dev.millrace.run.BadInputException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -73,7 +74,7 @@ final class CompareCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     if (!(maxRegression >= 0)) {
-      throw new IllegalArgumentException("--max-regression must be 0 or more");
+      throw new BadInputException("--max-regression " + maxRegression + ": expected at least 0");
     }
     Side a = Side.read(first);
     Side b = Side.read(second);

@@ -8,12 +8,10 @@ import dev.millrace.core.Core;
 import dev.millrace.preflight.Preflight;
 import dev.millrace.preflight.PreflightReport;
 import java.io.PrintStream;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.function.Supplier;
 import tools.jackson.databind.JsonNode;
 
@@ -39,8 +37,8 @@ record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
   }
 
   /** The preflight of a resolved configuration; what is wrong with a key names the key's place. */
-  PreflightReport preflight(ConfigLoader.Resolved resolved, Optional<Path> directory) {
-    return placed(resolved, () -> Preflight.run(core(), resolved.config(), directory));
+  PreflightReport preflight(ConfigLoader.Resolved resolved) {
+    return placed(resolved, () -> Preflight.run(core(), resolved.config()));
   }
 
   /** What a step gives; where it refuses a key of the configuration, the key's place is named. */

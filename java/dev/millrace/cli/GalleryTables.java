@@ -8,7 +8,7 @@ final class GalleryTables {
   private GalleryTables() {}
 
   static void print(JsonNode report, PrintStream out) {
-    if (report.path("cases").isArray()) {
+    if (!report.path("cases").isEmpty()) {
       out.println();
       cases(report.path("cases")).print(out);
     }

@@ -15,7 +15,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -62,7 +61,7 @@ final class GraphCommand {
     @Option(
         names = "--dot",
         paramLabel = "FILE",
-        description = "Also write ops and carriers as a graph in DOT.")
+        description = "Also write ops and carriers as a graph in DOT to this new file.")
     private Path dot;
 
     @Option(names = "--json", description = "Print JSON.")
@@ -74,8 +73,9 @@ final class GraphCommand {
 
     @Override
     public Integer call() throws IOException {
+      AnswerFile.refuseUnusable(dot);
       PreflightReport report =
-          context.preflight(context.load(options.config(), options.overrides()), Optional.empty());
+          context.preflight(context.load(options.config(), options.overrides()));
       JsonNode graphs = report.facts().path("graphs");
       if (!graphs.path("update").has("ops")) { // no robot model, no task
         throw new RefusedException(report);

@@ -122,7 +122,7 @@ public final class Main {
     line.setOut(new PrintWriter(context.out(), true, StandardCharsets.UTF_8));
     line.setErr(new PrintWriter(context.err(), true, StandardCharsets.UTF_8));
     line.setUsageHelpAutoWidth(true);
-    line.setCaseInsensitiveEnumValuesAllowed(true);
+    OptionValues.register(line);
     line.setExitCodeExceptionMapper(ExitCodes::of);
     line.setParameterExceptionHandler((failure, args) -> usageError(failure, context));
     line.setExecutionExceptionHandler(

@@ -1,8 +1,6 @@
 package dev.millrace.cli;
 
 import dev.millrace.core.Json;
-import dev.millrace.run.BadInputException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -37,9 +35,7 @@ final class MotionCommand {
     private boolean json;
 
     private int report(Context context, String kind, Path file, Path out) {
-      if (out != null && Files.exists(out)) {
-        throw new BadInputException(out + ": exists already; name another file");
-      }
+      AnswerFile.refuseUnusable(out);
       ObjectNode request = Json.object().put("kind", kind);
       request.put("file", text(file)).put("out", text(out)).put("model_file", text(model));
       JsonNode report = context.core().motion(request);

@@ -3,10 +3,10 @@ package dev.millrace.cli;
 import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.core.Json;
 import dev.millrace.preflight.PreflightReport;
+import dev.millrace.run.RunDirectory;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -38,7 +38,7 @@ final class PreflightCommand implements Callable<Integer> {
   @Option(
       names = "--out",
       paramLabel = "DIR",
-      description = "Also check whether a run could write here.")
+      description = "First try whether a run could write here, as train does.")
   private Path out;
 
   @Option(names = "--json", description = "Print JSON.")
@@ -50,8 +50,11 @@ final class PreflightCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
+    if (out != null) {
+      new RunDirectory(out).refuseUnusable();
+    }
     Resolved resolved = context.load(options.config(), options.overrides());
-    PreflightReport report = context.preflight(resolved, Optional.ofNullable(out));
+    PreflightReport report = context.preflight(resolved);
     if (json) {
       ObjectNode result = Json.object();
       result.setAll((ObjectNode) report.facts());

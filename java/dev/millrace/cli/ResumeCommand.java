@@ -18,7 +18,6 @@ import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -88,7 +87,7 @@ final class ResumeCommand implements Callable<Integer> {
 
   private int resume(RunDirectory directory, Checkpoint checkpoint, PrintStream text) {
     Resolved resolved = context.checkTerms(resolve(directory, checkpoint));
-    PreflightReport report = context.preflight(resolved, Optional.empty());
+    PreflightReport report = context.preflight(resolved);
     Reports.start(text, resolved, report);
     if (!report.refused().isEmpty()) {
       throw new RefusedException(report);

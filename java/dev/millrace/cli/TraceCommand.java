@@ -1,6 +1,7 @@
 package dev.millrace.cli;
 
 import dev.millrace.core.Json;
+import dev.millrace.run.BadInputException;
 import dev.millrace.trace.TraceSummary;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -60,7 +61,7 @@ final class TraceCommand {
     @Override
     public Integer call() throws IOException {
       if (!(warmUp >= 0)) {
-        throw new IllegalArgumentException("--warm-up must be 0 or more");
+        throw new BadInputException("--warm-up " + warmUp + ": expected at least 0");
       }
       TraceSummary summary = TraceSummary.read(file, warmUp);
       if (json) {

@@ -10,7 +10,6 @@ import dev.millrace.run.RunDirectory;
 import dev.millrace.run.StopSignal;
 import java.io.PrintStream;
 import java.nio.file.Path;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -51,14 +50,14 @@ final class TrainCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     if (out != null) {
-      new RunDirectory(out).refuseExisting();
+      new RunDirectory(out).refuseUnusable();
     }
     Resolved resolved = context.load(options.config(), options.overrides());
     RunDirectory directory =
         out == null
             ? RunDirectory.standard(resolved.config().task(), resolved.config().algo())
             : new RunDirectory(out);
-    PreflightReport report = context.preflight(resolved, Optional.empty());
+    PreflightReport report = context.preflight(resolved);
     PrintStream text = json ? context.err() : context.out();
     Reports.start(text, resolved, report);
     if (!report.refused().isEmpty()) {

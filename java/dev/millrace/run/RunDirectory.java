@@ -4,7 +4,6 @@ import dev.millrace.checkpoint.CheckpointStore;
 import dev.millrace.io.FileErrors;
 import dev.millrace.io.FileOps;
 import java.io.IOException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
@@ -40,25 +39,32 @@ public record RunDirectory(Path path) {
     return directory;
   }
 
-  /** Nothing that is there is ever written over. */
-  public void refuseExisting() {
+  /** Nothing that is there is ever written over, and a run is not begun in vain. */
+  public void refuseUnusable() {
     if (Files.exists(path)) {
       throw new BadInputException(
           path
               + ": exists already; name another folder with --out, or use: millrace resume "
               + path);
     }
+    Path parent = path.toAbsolutePath().getParent();
+    while (!Files.exists(parent)) {
+      parent = parent.getParent();
+    }
+    try { // permissions alone do not tell: a file system may be full, or hold no new folders
+      Files.delete(Files.createTempDirectory(parent, ".millrace"));
+    } catch (IOException e) {
+      throw new BadInputException(
+          "cannot create " + path + ": " + parent + ": " + FileErrors.reason(e));
+    }
   }
 
   /** Makes the folder; fails if it is there. */
   public void create() {
-    refuseExisting();
+    refuseUnusable();
     try {
-      Path parent = path.toAbsolutePath().getParent();
-      Files.createDirectories(parent);
+      Files.createDirectories(path.toAbsolutePath().getParent());
       Files.createDirectory(path);
-    } catch (FileAlreadyExistsException e) {
-      throw new BadInputException("cannot create " + path + ": " + e.getFile() + " is in the way");
     } catch (IOException e) {
       throw new BadInputException("cannot create " + path + ": " + FileErrors.reason(e));
     }

@@ -2,6 +2,7 @@ package dev.millrace.trace;
 
 import dev.millrace.io.FileErrors;
 import dev.millrace.run.BadInputException;
+import dev.millrace.run.RunDirectory;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -32,6 +33,12 @@ final class TraceFile {
   private TraceFile() {}
 
   static TraceFile read(Path file) throws IOException {
+    if (Files.isDirectory(file)) {
+      throw new BadInputException(
+          file
+              + ": is a folder; a run with log.trace: true leaves its trace in "
+              + new RunDirectory(file).trace());
+    }
     TraceFile trace = new TraceFile();
     try (InputStream in = Files.newInputStream(file);
         JsonParser parser = new JsonFactory().createParser(ObjectReadContext.empty(), in)) {

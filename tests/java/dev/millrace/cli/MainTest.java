@@ -146,8 +146,16 @@ class MainTest {
     assertOneLine(2, "nested deeper", "train", brackets.toString());
     assertOneLine(2, "rewards.up: no such", "train", "g1_walk_flat", "-s", "rewards.up.weight=1");
     Files.createDirectory(folder.resolve("there"));
-    assertOneLine(2, "exists already", "train", "g1_walk_flat", "--out", path("there"));
-    assertOneLine(2, "cannot create", "train", "g1_walk_flat", "--out", "/proc/none/run");
+    Files.writeString(folder.resolve("file"), "x");
+    for (String command : List.of("train", "preflight")) {
+      assertOneLine(2, "exists already", command, "g1_walk_flat", "--out", path("there"));
+      String inFile = "cannot create " + path("file/run") + ": " + path("file") + ": Not a dir";
+      assertOneLine(2, inFile, command, "g1_walk_flat", "--out", path("file/run"));
+      String inProc = "cannot create /proc/none/run: /proc: ";
+      assertOneLine(2, inProc, command, "g1_walk_flat", "--out", "/proc/none/run");
+    }
+    assertEquals(0, run("preflight", "g1_walk_flat", "--out", path("new/run")), () -> err);
+    assertFalse(Files.exists(folder.resolve("new")));
     assertOneLine(2, "no such run directory", "resume", path("none"));
     assertOneLine(2, "no run directory", "play", path("there"));
     assertOneLine(2, "no such file", "manifest", "show", path("none"));
@@ -385,6 +393,23 @@ class MainTest {
   }
 
   @Test
+  void noAnswerIsWrittenOverAFile() throws IOException {
+    Path file = Files.writeString(folder.resolve("mine.json"), "mine");
+    for (String command :
+        List.of(
+            "bench physics --out",
+            "bench train g1_walk_flat --out",
+            "graph show g1_walk_flat --dot",
+            "motion make",
+            "motion convert a.csv")) {
+      String[] args = (command + " " + file).split(" ");
+      assertOneLine(2, file + ": exists already; name another file", args);
+    }
+    assertEquals("mine", Files.readString(file));
+    assertFalse(core.report.has("request"), "measured for nothing");
+  }
+
+  @Test
   void aBenchThatIsTooLargeIsBadInput() {
     String robots = "--envs 2000000000: expected 1 to 1048576";
     assertOneLine(2, robots, "bench", "physics", "--envs", "2000000000");
@@ -396,11 +421,48 @@ class MainTest {
     assertOneLine(2, "--depth 17: expected 1 to 16", "bench", "replay", "--depth", "17");
     assertOneLine(2, "--dims 0: expected 1 to 65536", "bench", "replay", "--dims", "1,0,1");
     assertOneLine(2, "--input-mib -1: expected 1 to", "bench", "graphs", "--input-mib", "-1");
+    assertOneLine(2, "--threads 0: expected 1 to 1024", "bench", "physics", "--threads", "0");
     core.benchFailure = new NativeException("resource", "ring 1 B > 0 B");
     String asked = "millrace: bench replay --capacity 4000000000: does not fit: ring 1 B > 0 B";
     assertOneLine(2, asked, "bench", "replay", "--capacity", "4000000000");
     core.benchFailure = new NativeException("device", "lost");
     assertOneLine(4, "lost", "bench", "replay");
+  }
+
+  @Test
+  void aCountOfNothingIsNamed() {
+    for (String each :
+        List.of(
+            "physics --ticks",
+            "physics --rounds",
+            "replay --runs",
+            "replay --ticks",
+            "update cartpole_swingup --launches",
+            "update cartpole_swingup --runs",
+            "learner cartpole_swingup --launches",
+            "learner cartpole_swingup --runs",
+            "train cartpole_swingup --ticks",
+            "train cartpole_swingup --rounds")) {
+      String option = each.substring(each.indexOf("--"));
+      String[] args = ("bench " + each + " -1").split(" ");
+      assertOneLine(2, option + " -1: expected at least 1", args);
+    }
+    assertOneLine(2, "--rounds 9: expected at least 10", "bench", "graphs", "--rounds", "9");
+    assertOneLine(2, "--counted 40: expected 1 to 30", "bench", "replay", "--counted", "40");
+    String slots = "--capacity 9: expected at least 1536"; // (2 + 1) x 512
+    assertOneLine(2, slots, "bench", "replay", "--capacity", "9");
+  }
+
+  @Test
+  void aWrongValueOfAnOptionIsNamedBesideWhatIsAllowed() {
+    String number = "--seed': expected a whole number of at most 9223372036854775807, got \"x\"";
+    assertOneLine(2, number, "train", "cartpole_swingup", "--seed", "x");
+    String names = "--profile': expected one of auto, full, laptop, got \"x\"";
+    assertOneLine(2, names, "preflight", "cartpole_swingup", "--profile", "x");
+    String modes = "--modes' (MODE): expected one of host, eager, graph, got \"x\"";
+    assertOneLine(2, modes, "bench", "train", "cartpole_swingup", "--modes", "host,x");
+    String real = "--warm-up': expected a number, got \"x\"";
+    assertOneLine(2, real, "trace", "summary", path("none"), "--warm-up", "x");
   }
 
   @Test
@@ -428,7 +490,8 @@ class MainTest {
     assertEquals(3, run("compare", a.toString(), b.toString(), "--json"));
     assertEquals("envs", Json.parse(out).path("refusals").get(0).path("key").asString());
     assertOneLine(2, "no such file", "compare", a.toString(), path("none"));
-    assertOneLine(2, "--max-regression", "compare", "a", "b", "--max-regression", "-1");
+    assertOneLine(
+        2, "--max-regression -1.0: expected", "compare", "a", "b", "--max-regression", "-1");
     Files.write(b, new byte[] {'{', (byte) 0xff});
     assertOneLine(2, "b.json: it is not UTF-8", "compare", a.toString(), b.toString());
   }
@@ -461,7 +524,16 @@ class MainTest {
     assertEquals(0.0, result.path("spans").get(1).path("inside_share").asDouble());
     assertEquals(5.0, result.path("exposed").get(0).path("exposed_us_per_tick").asDouble());
     assertOneLine(2, "no such file", "trace", "summary", path("none"));
-    assertOneLine(2, "--warm-up", "trace", "summary", path("none"), "--warm-up", "-1");
+    String inRun = "is a folder; a run with log.trace: true leaves its trace in " + file;
+    assertOneLine(2, folder + ": " + inRun, "trace", "summary", folder.toString());
+    assertOneLine(
+        2,
+        "--warm-up -1.0: expected at least 0",
+        "trace",
+        "summary",
+        path("none"),
+        "--warm-up",
+        "-1");
   }
 
   @Test

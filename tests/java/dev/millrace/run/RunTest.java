@@ -22,7 +22,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
@@ -53,7 +52,7 @@ class RunTest {
   }
 
   private PreflightReport report(Resolved resolved) {
-    return Preflight.run(core, resolved.config(), Optional.empty());
+    return Preflight.run(core, resolved.config());
   }
 
   private Outcome train(String name, String... overrides) {
@@ -248,6 +247,18 @@ class RunTest {
     core.engines = () -> new FakeEngine(1).without("alpha/log");
     RunFailure failure = assertThrows(RunFailure.class, () -> resume("kept", "run.max_ticks=20"));
     assertTrue(failure.getMessage().endsWith("; the run is as it was"), failure.getMessage());
+    assertArrayEquals(before, Files.readAllBytes(run.resolve("manifest.json")));
+  }
+
+  @Test
+  void aResumeRefusesForeignMetrics() throws IOException {
+    train("kept", "run.max_ticks=10");
+    Path run = folder.resolve("kept");
+    byte[] before = Files.readAllBytes(run.resolve("manifest.json"));
+    Files.writeString(run.resolve("metrics.csv"), "time,price\n1,2\n");
+    RunFailure failure = assertThrows(RunFailure.class, () -> resume("kept", "run.max_ticks=20"));
+    assertTrue(failure.getMessage().endsWith("\"time,price\"; the run is as it was"));
+    assertEquals("time,price\n1,2\n", Files.readString(run.resolve("metrics.csv")));
     assertArrayEquals(before, Files.readAllBytes(run.resolve("manifest.json")));
   }
 

@@ -102,7 +102,10 @@ void report_graphs(const RunPlan& plan, const DeviceChoice& choice, const Task* 
   }
   update["findings"] = to_json(found);
   report["graphs"] = {{"update", std::move(update)}};
-  findings.insert(findings.end(), found.begin(), found.end());
+  // Why a device that is not here has no graphs, the finding that it is not here has said.
+  const size_t said =
+      choice.effective == "none" ? check_graph_backend(backend, policy).size() : size_t{0};
+  findings.insert(findings.end(), found.begin() + static_cast<std::ptrdiff_t>(said), found.end());
 }
 
 // Of the learner's programs, wherever they run; what speaks against graphs of them counts on a

@@ -60,7 +60,7 @@ std::vector<Configured> configurations() {
       {"MODEL_MISSING_NAME",
        g1_config({{"env", {{"model_file", resources() + "/models/cartpole.xml"}}}})},
       {"BACKEND_HAS_NO_GRAPHS", cartpole_config({{"graph", "auto"}})},
-      {"BACKEND_HAS_NO_GRAPHS", cartpole_config({{"graph", "on"}, {"device", "metal"}})},
+      {"BACKEND_HAS_NO_GRAPHS", cartpole_config({{"graph", "on"}})},
       {"HOST_READ", g1_config({{"graph", "on"}, {"learner", {{"observation_normalizer", true}}}})},
       {"HOST_READ",
        g1_config({{"graph", "on"}, {"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}})},

@@ -109,7 +109,7 @@ TEST(Preflight, WhatThisMachineDoesNotHave) {
   for (const BackendInfo& info : backends()) {
     if (info.available) continue;
     const std::string& device = info.name;
-    const json report = run_preflight(cartpole_config({{"device", device}}));
+    const json report = run_preflight(cartpole_config({{"device", device}, {"graph", "on"}}));
     EXPECT_EQ(ids_of(report), Names{"DEVICE_UNAVAILABLE"});
     const std::string reason = finding_of(report, "DEVICE_UNAVAILABLE").at("reason");
     EXPECT_EQ(reason.rfind(device + ": ", 0), 0u) << reason;
@@ -151,8 +151,8 @@ TEST(Preflight, ReportsEverythingAtOnce) {
                                {"replay", {{"capacity_rows", 512}, {"ingress_depth", 0}}}}));
   Names ids = ids_of(report);
   std::sort(ids.begin(), ids.end());
-  EXPECT_EQ(ids, (Names{"BACKEND_HAS_NO_GRAPHS", "BATCH_ODD_WITH_SYMMETRY", "DEVICE_UNAVAILABLE",
-                        "INGRESS_DEPTH", "PRECISION_UNAVAILABLE", "REPLAY_CAN_NEVER_START"}));
+  EXPECT_EQ(ids, (Names{"BATCH_ODD_WITH_SYMMETRY", "DEVICE_UNAVAILABLE", "INGRESS_DEPTH",
+                        "PRECISION_UNAVAILABLE", "REPLAY_CAN_NEVER_START"}));
   EXPECT_TRUE(report.contains("budget"));
 }
 
@@ -170,8 +170,7 @@ TEST(Preflight, AGraphThatCannotBeIsRefusedWithAllReasons) {
                                    {"device", "metal"},
                                    {"learner", {{"observation_normalizer", true}}},
                                    {"replay", {{"pipeline", "cpu_pinned_double_buffer"}}}}));
-  EXPECT_EQ(ids_of(report),
-            (Names{"DEVICE_UNAVAILABLE", "BACKEND_HAS_NO_GRAPHS", "HOST_READ", "HOST_READ"}));
+  EXPECT_EQ(ids_of(report), (Names{"DEVICE_UNAVAILABLE", "HOST_READ", "HOST_READ"}));
   const json& findings = report.at("graphs").at("update").at("findings");
   ASSERT_EQ(findings.size(), 3u);
   EXPECT_EQ(findings[1].at("subject"), "replay.pipeline");

@@ -92,6 +92,7 @@ class UpdateBench {
   }
 
   uint64_t least_bytes() const { return device_->least_bytes(stride_); }
+  uint64_t device_bytes() const { return device_->device_bytes() + rows_.bytes(); }
   const Task& task() const { return *parts_.task; }
   int workers() const { return parts_.pool->workers(); }
 
@@ -191,6 +192,7 @@ nlohmann::json bench_update(const nlohmann::json& request) {
           {"workers", bench.workers()},
           {"row_width", bench.task().layout.width()},
           {"least_bytes", bench.least_bytes()},
+          {"device_bytes", bench.device_bytes()},
           {"medians", std::move(medians)},
           {"iqr", std::move(iqr)},
           {"ticks", bench.ticks()},

@@ -146,6 +146,12 @@ uint64_t DeviceUpdate::least_bytes(uint64_t row_floats) const {
   return bytes + 2 * kCounterFieldCount * envs * sizeof(int);
 }
 
+uint64_t DeviceUpdate::device_bytes() const {
+  uint64_t bytes = sim_.bytes() + carriers_.bytes() + block_.bytes() + echo_.bytes();
+  for (const std::unique_ptr<Memory>& constant : constants_) bytes += constant->bytes();
+  return bytes;
+}
+
 uint64_t DeviceUpdate::copied_bytes(bool has_reset) const {
   const uint64_t actions = bytes_of(host_.view.episode[kAction], num_envs_);
   return host_.sim.bytes + (has_reset ? host_.carriers.bytes : actions) + host_.carriers.bytes +

@@ -56,6 +56,8 @@ class DeviceUpdate {
 
   // What a tick must read and write at least: sim fields once, its own fields in and out, the row.
   uint64_t least_bytes(uint64_t row_floats) const;
+  // What it holds on the device.
+  uint64_t device_bytes() const;
   // Between host and device in a tick without and with a reset before it.
   uint64_t copied_bytes(bool has_reset) const;
 

@@ -24,6 +24,7 @@ TEST(BenchUpdate, ReportsEveryFigureOfEveryRunAsAPositiveNumber) {
   EXPECT_EQ(report["ticks"]["eager"]["ticks"], 6);  // two rounds and the one before
   EXPECT_GE(report["ticks"]["eager"]["p99_us"].get<double>(),
             report["ticks"]["eager"]["median_us"].get<double>());
+  EXPECT_GT(report["device_bytes"].get<uint64_t>(), report["least_bytes"].get<uint64_t>() / 2);
   EXPECT_FALSE(report["medians"].contains("graph_us"));  // the cpu has none
 }
 

@@ -198,6 +198,11 @@ nlohmann::json bench_graphs(const nlohmann::json& request, const BackendApi& api
     for (const std::string& name : names) allowed += (allowed.empty() ? "" : ", ") + name;
     throw Failure(Code::kInvalid, "case: '" + only + "' is not one of " + allowed);
   }
+  if (only == "break_even" && !has_graphs) {
+    throw Failure(Code::kInvalid,
+                  std::string("case: break_even compares two ways of a graph, and the ") +
+                      api.name + " backend launches programs eagerly");
+  }
   nlohmann::json report = {
       {"backend", api.name},
       {"graphs", has_graphs ? "yes" : "the backend launches programs eagerly: eager alone"},

@@ -50,6 +50,17 @@ nlohmann::json configured(nlohmann::json config, const std::string& mode) {
   return config;
 }
 
+std::unique_ptr<Run> open_run(const nlohmann::json& config, const std::string& mode) {
+  nlohmann::json wanted = configured(config, mode);
+  if (mode == "as_configured") return std::make_unique<Run>(wanted);
+  try {
+    return std::make_unique<Run>(wanted);
+  } catch (const Failure& failure) {  // of keys that the mode has set, not the configuration
+    throw Failure(failure.code(),
+                  "mode " + mode + ": " + failure.what() + "; mode host runs on every device");
+  }
+}
+
 nlohmann::json medians_of(const nlohmann::json& rounds) {
   nlohmann::json medians;
   for (const char* name : kMeasured) {
@@ -74,7 +85,7 @@ nlohmann::json bench_train(const nlohmann::json& request) {
   const auto names = request.value("modes", std::vector<std::string>{"as_configured"});
   std::vector<Mode> modes;
   for (const std::string& name : names) {
-    modes.push_back({name, std::make_unique<Run>(configured(request.at("config"), name))});
+    modes.push_back({name, open_run(request.at("config"), name)});
     modes.back().run->advance(static_cast<uint64_t>(warmup_ticks));
   }
   for (int64_t round = 0; round < rounds; ++round) {  // in turn, so that all see the same machine

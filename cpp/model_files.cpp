@@ -200,6 +200,9 @@ std::vector<XmlElement> scan_xml(const std::string& text) {
 void confine_model_files(const std::string& model_path) {
   const fs::path path(model_path);
   std::error_code error;
+  if (fs::is_directory(path, error)) {
+    throw Failure(Code::kInvalid, "model file '" + model_path + "' is a folder, no MJCF file");
+  }
   if (!fs::is_regular_file(path, error)) {
     throw Failure(Code::kInvalid, "model file '" + model_path + "' is not there");
   }

@@ -49,6 +49,18 @@ TEST(BenchGraphs, OneCaseOnADeviceReportsEveryWay) {
   EXPECT_EQ(FakeCuda::take_violations(), std::vector<std::string>());
 }
 
+TEST(BenchGraphs, ACaseOfGraphsAloneIsRefusedWhereThereAreNone) {
+  try {
+    bench_graphs({{"backend", "cpu"}, {"rounds", 10}, {"case", "break_even"}});
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(
+        std::string(failure.what()),
+        "case: break_even compares two ways of a graph, and the cpu backend launches programs "
+        "eagerly");
+  }
+}
+
 TEST(BenchGraphs, RefusesUnknownCasesAndFewRounds) {
   EXPECT_THROW(bench_graphs({{"backend", "cpu"}, {"case", "none"}}), Failure);
   EXPECT_THROW(bench_graphs({{"backend", "cpu"}, {"rounds", 9}}), Failure);

@@ -27,7 +27,9 @@ class ModelFiles : public ::testing::Test {
   }
   // The reason of the refusal, empty when there was none.
   std::string refusal(const std::string& body) {
-    const std::string path = write("robot/robot.xml", "<mujoco>" + body + "</mujoco>");
+    return refusal_of(write("robot/robot.xml", "<mujoco>" + body + "</mujoco>"));
+  }
+  std::string refusal_of(const std::string& path) {
     try {
       confine_model_files(path);
     } catch (const Failure& failure) {
@@ -113,8 +115,9 @@ TEST_F(ModelFiles, RefusesTooMuchTextAndSpecialFiles) {
   fs::resize_file(write("robot/big.xml", "<mujoco/>"), (64u << 20) + 1);
   EXPECT_NE(refusal("<include file='big.xml'/>").find("64 MiB"), std::string::npos);
   EXPECT_TRUE(is_refused("<include file='parts'/>"));
-  EXPECT_THROW(confine_model_files((folder_ / "robot").string()), Failure);
-  EXPECT_THROW(confine_model_files((folder_ / "none.xml").string()), Failure);
+  const std::string folder = (folder_ / "robot").string(), none = (folder_ / "none.xml").string();
+  EXPECT_EQ(refusal_of(folder), "model file '" + folder + "' is a folder, no MJCF file");
+  EXPECT_EQ(refusal_of(none), "model file '" + none + "' is not there");
   EXPECT_THROW(confine_model_files("/dev/zero"), Failure);
 }
 

@@ -91,6 +91,22 @@ final class Telemetry implements AutoCloseable {
             lengthMean,
             fill,
             tickMillis));
+    refuseNonFinite(window, metrics.getOrDefault(NON_FINITE, 0.0), result.path("first_bad"));
+  }
+
+  /** The row of such a tick has no reward: an update learns nothing from such rows alone. */
+  private static void refuseNonFinite(Window window, double robotTicks, JsonNode first) {
+    if (window.updates() > 0 && robotTicks >= window.envSteps()) {
+      throw new RunFailure(
+          String.format(
+              Locale.ROOT,
+              "no tick of a robot was finite so far, so there is nothing to learn (%d of %d); the"
+                  + " first bad one: %s",
+              (long) robotTicks,
+              window.envSteps(),
+              first.asString("")),
+          null);
+    }
   }
 
   /** Once: such a tick ends the episode, and no other line would say so. */

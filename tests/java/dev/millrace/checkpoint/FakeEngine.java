@@ -23,6 +23,7 @@ public final class FakeEngine implements Engine {
   private long tick;
   private final ObjectNode selection = Json.object();
   private long untilFailure = Long.MAX_VALUE;
+  private int nonFiniteRobots;
   private volatile boolean stopped;
   private Boolean restoredWithReplay;
   private boolean closed;
@@ -80,6 +81,12 @@ public final class FakeEngine implements Engine {
     return this;
   }
 
+  /** One in which so many of its robots have no finite tick. */
+  public FakeEngine nonFinite(int robots) {
+    nonFiniteRobots = robots;
+    return this;
+  }
+
   public Map<String, byte[]> state() {
     return state;
   }
@@ -122,11 +129,13 @@ public final class FakeEngine implements Engine {
         .putObject("metrics")
         .put("return_mean", mean)
         .put("episode_length_mean", 12.5)
+        .put("non_finite", tick * nonFiniteRobots)
         .put("loss/critic", tick < 3 ? Double.NaN : mean / 3)
         .put("time/tick_ms", 3.0)
         .put("time/physics_ms", 1.5)
         .put("env_steps_per_s", 1000.0 + tick)
         .put("updates_per_s", 500.0);
+    result.put("first_bad", nonFiniteRobots == 0 ? "" : "tick 0: rewards.lean was not finite");
     long rows = tick * ENVS;
     result
         .putObject("replay")

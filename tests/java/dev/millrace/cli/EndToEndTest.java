@@ -233,6 +233,10 @@ class EndToEndTest {
     JsonNode physics = manifest.path("device").path("physics");
     assertEquals(160, physics.path("non_finite").asLong());
     assertTrue(physics.path("first_bad").asString().endsWith(": rewards.lean was not finite"));
+    String[] learning = {"-s", "learner.learning_starts=10", "-s", "learner.batch=16"};
+    assertEquals(4, run(with(learning, "train", mine.toString(), "--out", path("learns"))));
+    String nothing = "so there is nothing to learn (80 of 80); the first bad one: tick 0";
+    assertTrue(err.contains(nothing), err);
   }
 
   @Test

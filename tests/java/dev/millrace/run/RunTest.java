@@ -240,6 +240,20 @@ class RunTest {
   }
 
   @Test
+  void aRunWithoutAFiniteTickFails() throws IOException {
+    core.engines = () -> new FakeEngine(1).nonFinite(FakeEngine.ENVS - 1);
+    train("some", "run.max_ticks=20");
+    core.engines = () -> new FakeEngine(1).nonFinite(FakeEngine.ENVS);
+    RunFailure failure = assertThrows(RunFailure.class, () -> train("none", "run.max_ticks=20"));
+    String why =
+        "nothing to learn (40 of 40); the first bad one: tick 0: rewards.lean was not finite";
+    assertTrue(failure.getMessage().endsWith(why), failure.getMessage());
+    JsonNode manifest = manifest("none");
+    assertEquals("failed", manifest.path("run").path("status").asString());
+    assertTrue(manifest.path("error").path("message").asString().endsWith(why));
+  }
+
+  @Test
   void aResumeThatCannotStartChangesNothing() throws IOException {
     train("kept", "run.max_ticks=10");
     Path run = folder.resolve("kept");

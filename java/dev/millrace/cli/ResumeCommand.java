@@ -30,6 +30,7 @@ import picocli.CommandLine.Parameters;
     mixinStandardHelpOptions = true,
     footer = {
       "",
+      "Ends at run.max_ticks or run.max_seconds, whichever comes first; 0 is no limit.",
       "Without the replay in the checkpoint (replay.save) the restored policy first collects rows",
       "again; updates go on when there are enough.",
       "",

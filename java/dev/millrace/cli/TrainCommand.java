@@ -22,6 +22,7 @@ import picocli.CommandLine.Option;
     mixinStandardHelpOptions = true,
     footer = {
       "",
+      "Ends at run.max_ticks or run.max_seconds, whichever comes first; 0 is no limit.",
       "Ctrl-C stops at the next tick, writes checkpoint and manifest, and ends with code 0.",
       "",
       "Examples",

@@ -115,6 +115,10 @@ class MainTest {
       assertTrue(out.contains("Example"), command);
       assertTrue(out.contains("  millrace " + command), command + out);
     }
+    for (String command : List.of("train", "resume")) {
+      run(command, "--help");
+      assertTrue(out.contains("whichever comes first; 0 is no limit."), out);
+    }
     assertEquals(0, run("--help"));
     assertTrue(out.contains("3   refused by preflight"));
     assertEquals(0, run("--version"));

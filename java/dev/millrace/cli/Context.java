@@ -28,12 +28,8 @@ record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
 
   /** The configuration itself if its reward terms exist. */
   ConfigLoader.Resolved checkTerms(ConfigLoader.Resolved resolved) {
-    return placed(
-        resolved,
-        () -> {
-          TermCheck.check(resolved.config(), rewardTerms(core().describe()));
-          return resolved;
-        });
+    TermCheck.check(resolved, rewardTerms(core().describe()));
+    return resolved;
   }
 
   /** The preflight of a resolved configuration; what is wrong with a key names the key's place. */

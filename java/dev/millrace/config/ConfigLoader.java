@@ -45,19 +45,24 @@ public final class ConfigLoader {
    * @param places where each key stands, by its path; empty if that is not known
    */
   public record Resolved(
-      RunConfig config, Profile requested, String profileReason, Map<String, String> places) {
+      RunConfig config, Profile requested, String profileReason, Map<String, Position> places) {
     public Resolved(RunConfig config, Profile requested, String profileReason) {
       this(config, requested, profileReason, Map.of());
     }
 
     /** A message that begins with a key's path, with the place of the key before it. */
     public String placed(String message) {
-      String path = message.split(": ", 2)[0];
-      while (!places.containsKey(path) && path.contains(".")) {
-        path = path.substring(0, path.lastIndexOf('.'));
-      }
-      String place = places.get(path);
+      Position place = place(message.split(": ", 2)[0]);
       return place == null ? message : place + ": " + message;
+    }
+
+    /** Where a key stands, or the innermost group that would hold it; null if neither is known. */
+    Position place(String path) {
+      String at = path;
+      while (!places.containsKey(at) && at.contains(".")) {
+        at = at.substring(0, at.lastIndexOf('.'));
+      }
+      return places.get(at);
     }
   }
 
@@ -86,10 +91,12 @@ public final class ConfigLoader {
 
     Layers layers = new Layers(nameOrFile, base, given, over);
     Mapping merged = merged(layers, effective);
-    RunConfig config = RecordBinder.bind(merged, RunConfig.class);
+    Mistakes mistakes = new Mistakes();
+    RunConfig config = RecordBinder.bind(merged, RunConfig.class, mistakes);
     // A mistake in the profile that is not used would wait for another machine.
     Profile other = effective == Profile.FULL ? Profile.LAPTOP : Profile.FULL;
-    RecordBinder.bind(merged(layers, other), RunConfig.class);
+    RecordBinder.bind(merged(layers, other), RunConfig.class, mistakes);
+    mistakes.refuse();
     return new Resolved(config, requested, reason, places(merged));
   }
 
@@ -109,14 +116,14 @@ public final class ConfigLoader {
     return new Mapping(merged.position(), entries);
   }
 
-  private static Map<String, String> places(Mapping root) {
-    Map<String, String> places = new LinkedHashMap<>();
+  private static Map<String, Position> places(Mapping root) {
+    Map<String, Position> places = new LinkedHashMap<>();
     root.entries().forEach((key, node) -> addPlaces(key, node, places));
     return Collections.unmodifiableMap(places);
   }
 
-  private static void addPlaces(String path, YamlNode node, Map<String, String> places) {
-    places.put(path, node.position().toString());
+  private static void addPlaces(String path, YamlNode node, Map<String, Position> places) {
+    places.put(path, node.position());
     if (node instanceof Mapping mapping) {
       mapping.entries().forEach((key, each) -> addPlaces(path + "." + key, each, places));
     }
@@ -137,7 +144,9 @@ public final class ConfigLoader {
       }
     }
     Mapping merged = YamlReader.read(file).overlay(over);
-    RunConfig config = RecordBinder.bind(merged, RunConfig.class);
+    Mistakes mistakes = new Mistakes();
+    RunConfig config = RecordBinder.bind(merged, RunConfig.class, mistakes);
+    mistakes.refuse();
     return new Resolved(config, config.profile(), "as in " + file.getFileName(), places(merged));
   }
 
@@ -252,7 +261,10 @@ public final class ConfigLoader {
         return profile;
       }
     }
-    throw new ConfigException(node.position() + ": profile: expected one of auto, full, laptop");
+    throw new ConfigException(
+        node.position()
+            + ": profile: expected one of auto, full, laptop, got "
+            + RecordBinder.got(node));
   }
 
   private static Mapping overrides(List<String> overrides) {

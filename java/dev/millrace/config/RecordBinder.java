@@ -2,6 +2,7 @@ package dev.millrace.config;
 
 import dev.millrace.config.YamlNode.Kind;
 import dev.millrace.config.YamlNode.Mapping;
+import dev.millrace.config.YamlNode.Position;
 import dev.millrace.config.YamlNode.Scalar;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
@@ -13,18 +14,24 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /**
  * Turns a tree into records and back. The records are the schema: a key that no component has, a
  * component that no key has (unless it may be null), a wrong type and a value out of range are
- * errors that name the place, the key's path and, where there is one, the name that was probably
- * meant.
+ * mistakes that name the place, the key's path and, where there is one, the name that was probably
+ * meant. All of them are found.
  */
 final class RecordBinder {
-  private RecordBinder() {}
+  private final Mistakes mistakes;
 
-  static <T extends Record> T bind(Mapping root, Class<T> type) {
-    return type.cast(record(root, "", type));
+  private RecordBinder(Mistakes mistakes) {
+    this.mistakes = mistakes;
+  }
+
+  /** Null if there were mistakes. */
+  static <T extends Record> T bind(Mapping root, Class<T> type, Mistakes mistakes) {
+    return type.cast(new RecordBinder(mistakes).record(root, "", type));
   }
 
   /** The keys a record stands for, in order. */
@@ -63,40 +70,60 @@ final class RecordBinder {
     return value;
   }
 
-  private static Record record(YamlNode node, String path, Class<?> type) {
+  /** What keeps a single value from being one; it ends here, what stands beside it goes on. */
+  private static final class WrongValue extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    WrongValue(String message) {
+      super(message);
+    }
+  }
+
+  private Record record(YamlNode node, String path, Class<?> type) {
     if (!(node instanceof Mapping mapping)) {
       throw wrong(node, path, "a group of keys");
     }
+    int before = mistakes.count();
     List<String> known = keys(type);
-    for (Map.Entry<String, YamlNode> entry : mapping.entries().entrySet()) {
-      if (!known.contains(entry.getKey())) {
-        throw new ConfigException(
-            entry.getValue().position()
-                + ": unknown key "
-                + join(path, entry.getKey())
-                + Nearest.hint(entry.getKey(), known));
-      }
-    }
+    mapping
+        .entries()
+        .forEach(
+            (key, value) -> {
+              if (!known.contains(key)) {
+                mistakes.add(
+                    value.position(), "unknown key " + join(path, key) + Nearest.hint(key, known));
+              }
+            });
     List<Object> values = new ArrayList<>();
+    List<String> missing = new ArrayList<>();
     for (RecordComponent component : type.getRecordComponents()) {
       String at = join(path, key(component));
-      YamlNode value = mapping.entries().get(key(component));
-      if (value == null && component.getType() == Map.class) {
-        value = new Mapping(mapping.position(), Map.of());
+      YamlNode given = mapping.entries().get(key(component));
+      boolean isEmpty = given == null && component.getType() == Map.class;
+      YamlNode value = isEmpty ? new Mapping(mapping.position(), Map.of()) : given;
+      if (value == null && !component.isAnnotationPresent(Nullable.class)) {
+        missing.add(at);
       }
-      if (value == null && component.isAnnotationPresent(Nullable.class)) {
-        values.add(null);
-        continue;
-      }
-      if (value == null) {
-        throw new ConfigException(mapping.position().source() + ": " + at + " is missing");
-      }
-      values.add(value(value, at, component));
+      values.add(value == null ? null : orMistake(value, () -> value(value, at, component)));
     }
-    return construct(type, values);
+    if (!missing.isEmpty()) {
+      mistakes.add(
+          path.isEmpty() ? Position.of(mapping.position().source()) : mapping.position(),
+          String.join(", ", missing) + (missing.size() == 1 ? " is missing" : " are missing"));
+    }
+    return mistakes.count() > before ? null : construct(type, values);
   }
 
-  private static Object value(YamlNode node, String path, RecordComponent component) {
+  private Object orMistake(YamlNode node, Supplier<Object> value) {
+    try {
+      return value.get();
+    } catch (WrongValue e) {
+      mistakes.add(node.position(), e.getMessage());
+      return null;
+    }
+  }
+
+  private Object value(YamlNode node, String path, RecordComponent component) {
     if (component.isAnnotationPresent(Nullable.class)
         && node instanceof Scalar scalar
         && scalar.kind() == Kind.NULL) {
@@ -104,7 +131,7 @@ final class RecordBinder {
     }
     Object value = value(node, path, component.getGenericType());
     Range range = component.getAnnotation(Range.class);
-    boolean auto = value.equals(Threads.AUTO);
+    boolean auto = Threads.AUTO.equals(value);
     if (range != null && !auto) {
       Object number = value instanceof Threads threads ? (Object) threads.count() : value;
       double asDouble = ((Number) number).doubleValue();
@@ -119,7 +146,7 @@ final class RecordBinder {
     return value;
   }
 
-  private static Object value(YamlNode node, String path, Type type) {
+  private Object value(YamlNode node, String path, Type type) {
     if (type instanceof ParameterizedType map) {
       return map(node, path, map.getActualTypeArguments()[1]);
     }
@@ -133,14 +160,16 @@ final class RecordBinder {
     return scalar(scalar, path, plain);
   }
 
-  private static Map<String, Object> map(YamlNode node, String path, Type valueType) {
+  private Map<String, Object> map(YamlNode node, String path, Type valueType) {
     if (!(node instanceof Mapping mapping)) {
       throw wrong(node, path, "a group of keys");
     }
     Map<String, Object> values = new LinkedHashMap<>();
     mapping
         .entries()
-        .forEach((key, each) -> values.put(key, value(each, join(path, key), valueType)));
+        .forEach(
+            (key, each) ->
+                values.put(key, orMistake(each, () -> value(each, join(path, key), valueType))));
     return Collections.unmodifiableMap(values);
   }
 
@@ -218,20 +247,23 @@ final class RecordBinder {
     throw wrong(scalar, path, "one of " + String.join(", ", names));
   }
 
-  private static ConfigException wrong(YamlNode node, String path, String expected) {
-    String got = "a list";
+  private static WrongValue wrong(YamlNode node, String path, String expected) {
+    return new WrongValue(path + ": expected " + expected + ", got " + got(node));
+  }
+
+  /** What stands there, as a message says it. */
+  static String got(YamlNode node) {
     if (node instanceof Mapping) {
-      got = "a group of keys";
-    } else if (node instanceof Scalar scalar) {
-      got =
-          switch (scalar.kind()) {
-            case NULL -> "nothing";
-            case TEXT -> "\"" + scalar.text().replace("\0", "\\0") + "\"";
-            default -> scalar.text();
-          };
+      return "a group of keys";
     }
-    return new ConfigException(
-        node.position() + ": " + path + ": expected " + expected + ", got " + got);
+    if (!(node instanceof Scalar scalar)) {
+      return "a list";
+    }
+    return switch (scalar.kind()) {
+      case NULL -> "nothing";
+      case TEXT -> "\"" + scalar.text().replace("\0", "\\0") + "\"";
+      default -> scalar.text();
+    };
   }
 
   private static String join(String path, String key) {

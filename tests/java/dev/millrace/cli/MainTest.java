@@ -167,6 +167,20 @@ class MainTest {
   }
 
   @Test
+  void allMistakesOfAConfigurationAreSaidAtOnce() {
+    for (String command : List.of("preflight", "train")) {
+      assertEquals(2, run(command, "g1_walk_flat", "-s", "seed=x", "-s", "learner.tau=7"));
+      assertEquals(
+          """
+          millrace: 2 mistakes in the configuration:
+            -s seed=x: seed: expected an integer, got "x"
+            -s learner.tau=7: learner.tau: expected at most 1, got 7
+          """,
+          err);
+    }
+  }
+
+  @Test
   void aRefusalIsCodeThreeAndWritesNothing() {
     core.refuse("REPLAY_CAN_NEVER_START", "10 x 512 = 5,120 > 8 x 512 = 4,096");
     assertEquals(3, train("refused"));

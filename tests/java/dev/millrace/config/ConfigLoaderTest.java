@@ -158,7 +158,7 @@ class ConfigLoaderTest {
         error("g1_walk_flat", "device=gpu")
             .endsWith("expected one of auto, cpu, cuda, metal, got \"gpu\""));
     assertTrue(error("g1_walk_flat", "env.noise=1").endsWith("expected true or false, got 1"));
-    assertTrue(error("g1_walk_flat", "profile=big").contains("auto, full, laptop"));
+    assertTrue(error("g1_walk_flat", "profile=big").endsWith("auto, full, laptop, got \"big\""));
     assertTrue(error("g1_walk_flat", "learner=3").contains("expected a group of keys, got 3"));
     assertTrue(error("g1_walk_flat", "seed=-1").contains("at least 0, got -1"));
     assertTrue(error("g1_walk_flat", "learner").contains("expected key.path=value"));
@@ -229,32 +229,64 @@ class ConfigLoaderTest {
     Files.writeString(file, "task: x\n");
     ConfigException e =
         assertThrows(ConfigException.class, () -> ConfigLoader.reload(file, List.of()));
-    assertEquals(file + ": algo is missing", e.getMessage());
+    assertTrue(e.getMessage().startsWith(file + ": algo, profile, seed,"), e.getMessage());
+    assertTrue(e.getMessage().endsWith(", log, checkpoint are missing"), e.getMessage());
     for (List<String> overrides : List.of(List.<String>of(), List.of("run.max_ticks=7"))) {
       Files.writeString(file, "");
       e = assertThrows(ConfigException.class, () -> ConfigLoader.reload(file, overrides));
-      assertEquals(file + ": task is missing", e.getMessage());
+      assertTrue(e.getMessage().contains(file + ": task, algo, profile,"), e.getMessage());
     }
   }
 
   @Test
   void rewardTermsMustExist() {
-    Map<String, List<String>> terms = Map.of("alive", List.of(), "pose", List.of("scale"));
-    RunConfig config = load("cartpole_swingup").config();
+    assertEquals(
+        "-s rewards.alve.weight=1: rewards.alve: no such reward term; did you mean \"alive\"?",
+        termError("rewards.alve.weight=1"));
+    assertEquals(
+        "-s rewards.alive.params.x=1: rewards.alive.params.x: no such parameter; it has none",
+        termError("rewards.alive.params.x=1"));
+    assertEquals(
+        """
+        2 mistakes in the configuration:
+          -s rewards.alive.params.x=1: rewards.alive.params.x: no such parameter; it has none
+          -s rewards.alve.weight=1: rewards.alve: no such reward term; did you mean "alive"?""",
+        termError("rewards.alve.weight=1", "rewards.alive.params.x=1"));
+  }
+
+  @Test
+  void allMistakesAreSaidInTheOrderOfTheFile() throws Exception {
+    String mine =
+        file(
+            """
+            task: g1_walk_flat
+            replay: {ingress_dept: 3}
+            seed: x
+            learner:
+              tau: 7
+              bach: 1
+            rewards: {alive: {weight: much}, m: {expr: cmd.x}}
+            profiles: {full: {env: {noise: 3}}, laptop: {env: {events: 4}}}
+            """);
+    List<String> overrides = List.of("log.trace=2", "device=gpu");
     String message =
-        assertThrows(ConfigException.class, () -> TermCheck.check(config, terms)).getMessage();
-    assertTrue(message.startsWith("rewards." + config.rewards().keySet().iterator().next()));
-    Resolved typo = load("g1_walk_flat", "rewards.alve.weight=1");
-    List<String> none = List.of();
-    Map<String, List<String>> all = new java.util.HashMap<>();
-    typo.config().rewards().keySet().forEach(name -> all.put(name, none));
-    all.remove("alve");
-    message =
-        assertThrows(ConfigException.class, () -> TermCheck.check(typo.config(), all)).getMessage();
-    assertEquals("rewards.alve: no such reward term; did you mean \"alive\"?", message);
-    RunConfig param = load("g1_walk_flat", "rewards.alive.params.x=1").config();
-    message = assertThrows(ConfigException.class, () -> TermCheck.check(param, all)).getMessage();
-    assertEquals("rewards.alive.params.x: no such parameter; it has none", message);
+        assertThrows(ConfigException.class, () -> ConfigLoader.load(mine, overrides, () -> NONE))
+            .getMessage();
+    assertEquals(
+        """
+        10 mistakes in the configuration:
+          FILE:2:24: unknown key replay.ingress_dept; did you mean "ingress_depth"?
+          FILE:3:7: seed: expected an integer, got "x"
+          FILE:5:8: learner.tau: expected at most 1, got 7
+          FILE:6:9: unknown key learner.bach; did you mean "batch"?
+          FILE:7:27: rewards.alive.weight: expected a finite number, got "much"
+          FILE:7:37: rewards.m.weight is missing
+          FILE:8:32: env.noise: expected true or false, got 3
+          FILE:8:60: env.events: expected true or false, got 4
+          -s device=gpu: device: expected one of auto, cpu, cuda, metal, got "gpu"
+          -s log.trace=2: log.trace: expected true or false, got 2"""
+            .replace("FILE", mine),
+        message);
   }
 
   @Test
@@ -293,21 +325,29 @@ class ConfigLoaderTest {
 
   @Test
   void anExpressionExcludesATermAndParameters() {
-    Map<String, List<String>> terms = new java.util.HashMap<>();
-    load("g1_walk_flat").config().rewards().keySet().forEach(name -> terms.put(name, List.of()));
-    TermCheck.check(load("g1_walk_flat", "rewards.m={weight: 1, expr: cmd.x}").config(), terms);
+    TermCheck.check(load("g1_walk_flat", "rewards.m={weight: 1, expr: cmd.x}"), terms());
     assertEquals(
-        "rewards.alive.expr: alive is a term; call the expression something else",
-        termError(terms, "rewards.alive.expr=cmd.x"));
-    assertEquals(
-        "rewards.m.params: an expression has none: write their values into it",
-        termError(terms, "rewards.m={weight: 1, expr: cmd.x, params: {scale: 1}}"));
+        "-s rewards.alive.expr=cmd.x: rewards.alive.expr: alive is a term; call the expression"
+            + " something else",
+        termError("rewards.alive.expr=cmd.x"));
+    String params = "rewards.m={weight: 1, expr: cmd.x, params: {scale: 1}}";
+    assertTrue(
+        termError(params)
+            .endsWith("rewards.m.params: an expression has none: write their values into it"));
     assertTrue(error("g1_walk_flat", "rewards.m.expr=1").endsWith("rewards.m.weight is missing"));
   }
 
-  private static String termError(Map<String, List<String>> terms, String override) {
-    RunConfig config = load("g1_walk_flat", override).config();
-    return assertThrows(ConfigException.class, () -> TermCheck.check(config, terms)).getMessage();
+  /** The rewards of a task as terms without parameters. */
+  private static Map<String, List<String>> terms() {
+    Map<String, List<String>> terms = new java.util.HashMap<>();
+    load("g1_walk_flat").config().rewards().keySet().forEach(name -> terms.put(name, List.of()));
+    return terms;
+  }
+
+  private static String termError(String... overrides) {
+    Resolved resolved = load("g1_walk_flat", overrides);
+    return assertThrows(ConfigException.class, () -> TermCheck.check(resolved, terms()))
+        .getMessage();
   }
 
   @Test

@@ -34,7 +34,7 @@ record Context(Supplier<Core> cores, PrintStream out, PrintStream err) {
 
   /** The preflight of a resolved configuration; what is wrong with a key names the key's place. */
   PreflightReport preflight(ConfigLoader.Resolved resolved) {
-    return placed(resolved, () -> Preflight.run(core(), resolved.config()));
+    return placed(resolved, () -> Preflight.run(core(), resolved));
   }
 
   /** What a step gives; where it refuses a key of the configuration, the key's place is named. */

@@ -29,7 +29,7 @@ final class Reports {
         device.path("effective").asString("?"),
         device.path("reason").asString("requested"));
     for (Finding finding : report.findings()) {
-      if (finding.verdict() == Finding.Verdict.EAGER_ONLY) {
+      if (finding.isWarning()) {
         out.printf(Locale.ROOT, "%s %s: %s%n", finding.id(), finding.subject(), finding.reason());
       }
     }

@@ -42,12 +42,17 @@ public final class ConfigLoader {
   /**
    * What a run uses, and how its profile was chosen.
    *
+   * @param noEffect keys that were set in vain; none for what a run left behind
    * @param places where each key stands, by its path; empty if that is not known
    */
   public record Resolved(
-      RunConfig config, Profile requested, String profileReason, Map<String, Position> places) {
+      RunConfig config,
+      Profile requested,
+      String profileReason,
+      List<NoEffect> noEffect,
+      Map<String, Position> places) {
     public Resolved(RunConfig config, Profile requested, String profileReason) {
-      this(config, requested, profileReason, Map.of());
+      this(config, requested, profileReason, List.of(), Map.of());
     }
 
     /** A message that begins with a key's path, with the place of the key before it. */
@@ -97,7 +102,10 @@ public final class ConfigLoader {
     Profile other = effective == Profile.FULL ? Profile.LAPTOP : Profile.FULL;
     RecordBinder.bind(merged(layers, other), RunConfig.class, mistakes);
     mistakes.refuse();
-    return new Resolved(config, requested, reason, places(merged));
+    Mapping builtIn = merged(new Layers(nameOrFile, base, base, overrides(List.of())), effective);
+    List<NoEffect> noEffect =
+        NoEffect.in(config, RecordBinder.bind(builtIn, RunConfig.class, mistakes));
+    return new Resolved(config, requested, reason, noEffect, places(merged));
   }
 
   private record Layers(String nameOrFile, Mapping base, Mapping given, Mapping over) {}
@@ -147,7 +155,8 @@ public final class ConfigLoader {
     Mistakes mistakes = new Mistakes();
     RunConfig config = RecordBinder.bind(merged, RunConfig.class, mistakes);
     mistakes.refuse();
-    return new Resolved(config, config.profile(), "as in " + file.getFileName(), places(merged));
+    String reason = "as in " + file.getFileName();
+    return new Resolved(config, config.profile(), reason, List.of(), places(merged));
   }
 
   /** A configuration as nested maps with its own key names, as the native core reads it. */

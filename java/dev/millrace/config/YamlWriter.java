@@ -26,7 +26,8 @@ public final class YamlWriter {
         });
   }
 
-  private static String text(Object value) {
+  /** One value, as YAML has it. */
+  static String text(Object value) {
     if (value instanceof Double number) {
       return Numbers.text(number);
     }

@@ -1,5 +1,6 @@
 package dev.millrace.preflight;
 
+import dev.millrace.config.NoEffect;
 import tools.jackson.databind.JsonNode;
 
 /** One thing the preflight looked at: what it is about, what came out, why, and what helps. */
@@ -8,7 +9,19 @@ public record Finding(String id, Verdict verdict, String subject, String reason,
   public enum Verdict {
     READY,
     EAGER_ONLY,
+    WARNING,
     REFUSED
+  }
+
+  /** Whether a run starts with it, but not as one may think. */
+  public boolean isWarning() {
+    return verdict == Verdict.EAGER_ONLY || verdict == Verdict.WARNING;
+  }
+
+  /** A key that was set in vain. */
+  static Finding of(NoEffect found) {
+    return new Finding(
+        "KEY_WITHOUT_EFFECT", Verdict.WARNING, found.key(), found.reason(), "leave it out");
   }
 
   /** A finding as the native core writes it. */

@@ -1,7 +1,7 @@
 package dev.millrace.preflight;
 
 import dev.millrace.config.ConfigLoader;
-import dev.millrace.config.RunConfig;
+import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.core.Core;
 import dev.millrace.core.Json;
 import java.util.ArrayList;
@@ -12,10 +12,11 @@ import tools.jackson.databind.JsonNode;
 public final class Preflight {
   private Preflight() {}
 
-  public static PreflightReport run(Core core, RunConfig config) {
-    JsonNode facts = core.preflight(Json.tree(ConfigLoader.tree(config)));
+  public static PreflightReport run(Core core, Resolved resolved) {
+    JsonNode facts = core.preflight(Json.tree(ConfigLoader.tree(resolved.config())));
     List<Finding> findings = new ArrayList<>();
     facts.path("findings").forEach(each -> findings.add(Finding.of(each)));
+    resolved.noEffect().forEach(each -> findings.add(Finding.of(each)));
     return new PreflightReport(findings, facts);
   }
 }

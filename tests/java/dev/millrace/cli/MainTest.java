@@ -181,6 +181,17 @@ class MainTest {
   }
 
   @Test
+  void aKeySetInVainIsAWarning() {
+    String[] vain = {"-s", "learner.critic=scalar", "-s", "learner.atoms=7"};
+    String why = "7 has no effect with learner.critic: scalar";
+    assertEquals(0, train("vain", vain), () -> err);
+    assertTrue(out.contains("KEY_WITHOUT_EFFECT learner.atoms: " + why), out);
+    assertEquals(0, run("manifest", "verify", path("vain")), () -> out);
+    assertEquals(0, run("manifest", "show", path("vain"), "preflight"));
+    assertTrue(out.contains(why), out);
+  }
+
+  @Test
   void aRefusalIsCodeThreeAndWritesNothing() {
     core.refuse("REPLAY_CAN_NEVER_START", "10 x 512 = 5,120 > 8 x 512 = 4,096");
     assertEquals(3, train("refused"));

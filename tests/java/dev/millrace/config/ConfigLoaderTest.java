@@ -350,6 +350,43 @@ class ConfigLoaderTest {
         .getMessage();
   }
 
+  private static List<String> withoutEffect(String name, String... overrides) {
+    return load(name, overrides).noEffect().stream().map(NoEffect::key).toList();
+  }
+
+  @Test
+  void keysThatWereSetInVainAreNamed() throws Exception {
+    for (String name : ConfigLoader.BUILT_IN) {
+      assertEquals(List.of(), withoutEffect(name), name);
+      String copy = file(YamlWriter.write(load(name, "profile=laptop").config()));
+      assertEquals(List.of(), withoutEffect(copy), name);
+    }
+    String name = "cartpole_swingup";
+    String[] critic = {"learner.atoms=7", "learner.v_min=-3", "learner.v_max=3"};
+    assertEquals(List.of(), withoutEffect(name, critic));
+    List<String> scalar = new java.util.ArrayList<>(List.of(critic));
+    scalar.add("learner.critic=scalar");
+    assertEquals(
+        List.of(
+            new NoEffect("learner.atoms", "7 has no effect with learner.critic: scalar"),
+            new NoEffect("learner.v_min", "-3 has no effect with learner.critic: scalar"),
+            new NoEffect("learner.v_max", "3 has no effect with learner.critic: scalar")),
+        load(name, scalar.toArray(String[]::new)).noEffect());
+    scalar.add("learner.reward_scaling=episode");
+    assertEquals(List.of("learner.atoms"), withoutEffect(name, scalar.toArray(String[]::new)));
+    String lead = "collector.max_lead_ticks=9";
+    assertEquals(
+        List.of("collector.max_lead_ticks"), withoutEffect(name, lead, "collector.sync=true"));
+    assertEquals(List.of(), withoutEffect(name, lead, "collector.sync=false"));
+    assertEquals(
+        List.of("learner.lr_final_share"),
+        withoutEffect(name, "learner.lr_decay_steps=0", "learner.lr_final_share=0.125"));
+    String off = "curriculum.penalty.enabled=false";
+    assertEquals(
+        List.of("curriculum.penalty.rate"),
+        withoutEffect("g1_walk_flat", off, "curriculum.penalty.rate=0.125"));
+  }
+
   @Test
   void theNearestNameIsFoundByEditDistance() {
     assertEquals(0, Nearest.distance("abc", "abc"));

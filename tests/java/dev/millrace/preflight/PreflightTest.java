@@ -4,14 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.millrace.config.ConfigLoader;
-import dev.millrace.config.RunConfig;
+import dev.millrace.config.ConfigLoader.Resolved;
 import dev.millrace.run.FakeCore;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class PreflightTest {
-  private static final RunConfig CONFIG =
-      ConfigLoader.load("g1_walk_flat", List.of("profile=laptop"), () -> null).config();
+  private static final Resolved CONFIG =
+      ConfigLoader.load("g1_walk_flat", List.of("profile=laptop"), () -> null);
 
   @Test
   void everyRefusalIsALine() {

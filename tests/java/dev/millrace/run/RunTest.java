@@ -52,7 +52,7 @@ class RunTest {
   }
 
   private PreflightReport report(Resolved resolved) {
-    return Preflight.run(core, resolved.config());
+    return Preflight.run(core, resolved);
   }
 
   private Outcome train(String name, String... overrides) {

@@ -1,6 +1,7 @@
 package dev.millrace.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.millrace.checkpoint.FakeEngine;
@@ -199,5 +200,8 @@ class SelectionCommandTest {
     assertEquals("cpu", request.path("backend").asString());
     assertEquals(12, request.path("rounds").asInt());
     assertEquals(7, request.path("input_mib").asInt());
+    core.report.putArray("cases");
+    assertEquals(0, run("bench", "graphs", "--case", "many_shapes"), () -> err);
+    assertFalse(out.contains("coverage"), "a table without a row: " + out);
   }
 }

@@ -3,6 +3,7 @@ package dev.millrace.metrics;
 import dev.millrace.io.AtomicFile;
 import dev.millrace.io.FileErrors;
 import dev.millrace.io.FileOps;
+import dev.millrace.run.BadInputException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -63,16 +64,16 @@ public final class MetricsCsv implements AutoCloseable {
   }
 
   /** Its rows would be dropped as none of ours. */
-  private static void refuseForeign(Path file, List<String> columns) throws IOException {
+  private static void refuseForeign(Path file, List<String> columns) {
     List<String> first = columns.subList(0, Math.min(FIRST.size(), columns.size()));
     if (!first.equals(FIRST)) {
-      throw new IOException(
+      throw new BadInputException(
           file
               + ": no metrics of a run: expected a header that begins with "
               + String.join(",", FIRST)
               + ", got \""
               + String.join(",", first)
-              + "\"");
+              + "\"; move it away, and a new one is begun");
     }
   }
 

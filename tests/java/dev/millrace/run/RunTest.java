@@ -270,8 +270,9 @@ class RunTest {
     Path run = folder.resolve("kept");
     byte[] before = Files.readAllBytes(run.resolve("manifest.json"));
     Files.writeString(run.resolve("metrics.csv"), "time,price\n1,2\n");
-    RunFailure failure = assertThrows(RunFailure.class, () -> resume("kept", "run.max_ticks=20"));
-    assertTrue(failure.getMessage().endsWith("\"time,price\"; the run is as it was"));
+    BadInputException e =
+        assertThrows(BadInputException.class, () -> resume("kept", "run.max_ticks=20"));
+    assertTrue(e.getMessage().startsWith(run.resolve("metrics.csv") + ": no metrics of a run"));
     assertEquals("time,price\n1,2\n", Files.readString(run.resolve("metrics.csv")));
     assertArrayEquals(before, Files.readAllBytes(run.resolve("manifest.json")));
   }

@@ -195,6 +195,6 @@ class TraceSummaryTest {
       assertEquals(1, failure.getMessage().lines().count());
     }
     assertThrows(IOException.class, () -> TraceSummary.read(folder.resolve("none"), 0));
-    assertThrows(IOException.class, () -> TraceSummary.read(folder, 0));
+    assertThrows(BadInputException.class, () -> TraceSummary.read(folder, 0));
   }
 }

@@ -97,7 +97,7 @@ class LearnerBench {
                              {"line", record.site.line},
                              {"us", us},
                              {"bytes", operand_bytes(record.op)}};
-        if (const GemmOp* gemm = std::get_if<GemmOp>(&record.op)) {
+        if (const GemmOp* gemm = product_of(record.op)) {
           op["shape"] = std::string(gemm->transpose_a ? "T" : "N") +
                         (gemm->transpose_b ? "T " : "N ") + std::to_string(gemm->m) + "x" +
                         std::to_string(gemm->n) + "x" + std::to_string(gemm->k) + " *" +

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "elementary.h"
+#include "gemm.h"
 #include "lanes.h"
 
 namespace millrace {
@@ -97,6 +98,11 @@ void execute(const LayerForwardOp& op, const CpuFrame& frame) {
       inverse_deviation[row] = norm.inverse_deviation;
     }
   }
+}
+
+void execute(const DenseForwardOp& op, const CpuFrame& frame) {
+  execute(op.product, frame);
+  execute(op.layer, frame);
 }
 
 void execute(const LayerBackwardOp& op, const CpuFrame& frame) {

@@ -7,6 +7,7 @@
 namespace millrace {
 
 void execute(const LayerForwardOp& op, const CpuFrame& frame);
+void execute(const DenseForwardOp& op, const CpuFrame& frame);
 void execute(const LayerBackwardOp& op, const CpuFrame& frame);
 void execute(const ColumnSumOp& op, const CpuFrame& frame);
 

@@ -122,6 +122,16 @@ MR_LOOP_FN void layer_backward_row(const Team& team, const Parameters& parameter
 // Both sums of a row in one pass: their cancellation is below what bf16 keeps of the row. With
 // h = y / 2, the activation is h + h tanh(h); so `parameters` holds half of gain and shift.
 
+// Of a row's sums; share: 1 / its width.
+MR_LOOP_FN LayerNorm layer_rough_norm(float sum, float squares, float share) {
+  LayerNorm norm;
+  norm.mean = sum * share;
+  float variance = squares * share - norm.mean * norm.mean;
+  variance = variance < 0.0f ? 0.0f : variance;  // keeps what is not a number
+  norm.inverse_deviation = layer_rough_inverse_sqrt(variance + MR_LAYER_EPSILON);
+  return norm;
+}
+
 template <int kOwn, int kVector = 1, class Team, class Parameters>
 MR_LOOP_FN LayerNorm layer_forward_row_rough(const Team& team, const Parameters& parameters,
                                              float (&row)[kOwn], int width) {
@@ -132,11 +142,7 @@ MR_LOOP_FN LayerNorm layer_forward_row_rough(const Team& team, const Parameters&
     sum += row[own];
     squares += row[own] * row[own];
   });
-  LayerNorm norm;
-  norm.mean = team.sum(sum) * share;
-  float variance = team.sum(squares) * share - norm.mean * norm.mean;
-  variance = variance < 0.0f ? 0.0f : variance;  // keeps what is not a number
-  norm.inverse_deviation = layer_rough_inverse_sqrt(variance + MR_LAYER_EPSILON);
+  const LayerNorm norm = layer_rough_norm(team.sum(sum), team.sum(squares), share);
   const float offset = -norm.mean * norm.inverse_deviation;
   each_own_column<kOwn, kVector>(team, width, [&](int own, int) {
     const float normalised = row[own] * norm.inverse_deviation + offset;

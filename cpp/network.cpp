@@ -64,8 +64,8 @@ Network::Activations Network::add_activations(Workspace& workspace, const std::s
   return activations;
 }
 
-void Network::record_layer_forward(Program& program, int index, Operand parameters,
-                                   const Activations& activations) const {
+LayerForwardOp Network::layer_forward(int index, Operand parameters,
+                                      const Activations& activations) const {
   const Layer& layer = layers_[index];
   LayerForwardOp op{};
   op.rows = activations.rows;
@@ -78,7 +78,7 @@ void Network::record_layer_forward(Program& program, int index, Operand paramete
   op.mean = activations.mean[index];
   op.inverse_deviation = activations.inverse_deviation[index];
   op.output = activations.output[index];
-  program.record(op);
+  return op;
 }
 
 void Network::record_forward(Program& program, Operand parameters, Operand input, int input_stride,
@@ -92,9 +92,10 @@ void Network::record_forward(Program& program, Operand parameters, Operand input
     if (is_plain()) {
       product.bias = parameters + layer.bias;
       product.has_relu = true;
+      program.record(product);
+    } else {
+      program.record(DenseForwardOp{product, layer_forward(i, parameters, activations)});
     }
-    program.record(product);
-    if (!is_plain()) record_layer_forward(program, i, parameters, activations);
     input = activations.output[i];
     input_stride = shape_.groups * layer.outputs;
     distance = layer.outputs;

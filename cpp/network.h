@@ -103,9 +103,8 @@ class Network {
   }
   bool is_plain() const { return shape_.body == NetworkBody::kPlain; }
   bool is_scalar() const { return shape_.outputs == 1; }
-  // From the product of a hidden layer to its output, and back.
-  void record_layer_forward(Program& program, int index, Operand parameters,
-                            const Activations& activations) const;
+  // From the product of a hidden layer to its output.
+  LayerForwardOp layer_forward(int index, Operand parameters, const Activations& activations) const;
   // Of a layer's weights, and of its bias where nothing else sums it.
   void record_parameter_gradients(Program& program, int index, int rows,
                                   const GroupedLinear::Input& input, Operand gradient,

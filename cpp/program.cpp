@@ -45,6 +45,18 @@ std::vector<Extent> extents(const LayerForwardOp& op) {
           {op.inverse_deviation, lines}};
 }
 
+std::vector<Extent> extents(const DenseForwardOp& op) {
+  std::vector<Extent> all = extents(op.product);
+  for (const Extent& extent : extents(op.layer)) {  // the linear values are the product's result
+    const auto is_same = [&](const Extent& other) {
+      return other.operand.carrier == extent.operand.carrier &&
+             other.operand.offset == extent.operand.offset;
+    };
+    if (std::none_of(all.begin(), all.end(), is_same)) all.push_back(extent);
+  }
+  return all;
+}
+
 std::vector<Extent> extents(const LayerBackwardOp& op) {
   const uint64_t parameters = product(op.groups, op.width);
   const uint64_t lines = product(op.rows, op.groups);
@@ -288,7 +300,7 @@ uint64_t end_of(const std::vector<RowBlock>& blocks) {
 
 // What beside its extents makes an op another one.
 std::string variety_of(const Op& op) {
-  if (const auto* gemm = std::get_if<GemmOp>(&op)) {
+  if (const GemmOp* gemm = product_of(op)) {
     return std::to_string(gemm->m) + "x" + std::to_string(gemm->n) + "x" + std::to_string(gemm->k) +
            (gemm->has_relu ? " relu" : "");
   }
@@ -304,6 +316,11 @@ std::string variety_of(const Op& op) {
 }
 
 }  // namespace
+
+const GemmOp* product_of(const Op& op) {
+  const auto* dense = std::get_if<DenseForwardOp>(&op);
+  return dense != nullptr ? &dense->product : std::get_if<GemmOp>(&op);
+}
 
 bool Program::conflict(const std::vector<Extent>& one, const std::vector<Extent>& other) {
   for (const Extent& a : one) {
@@ -379,7 +396,7 @@ void Program::append(const Record& record) {
              who + " reaches beyond carrier '" + carrier.name + "'");
     used.push_back(extent);
   }
-  if (const auto* gemm = std::get_if<GemmOp>(&record.op)) {
+  if (const GemmOp* gemm = product_of(record.op)) {
     MR_CHECK(!gemm->accumulates || (!gemm->bias.used() && !gemm->has_relu),
              who + " accumulates, so it has no bias and no ReLU");
   }
@@ -425,7 +442,7 @@ uint64_t Program::digest() const {
 double Program::gemm_flops() const {
   double total = 0;
   for (const Record& record : records_) {
-    if (const GemmOp* gemm = std::get_if<GemmOp>(&record.op)) {
+    if (const GemmOp* gemm = product_of(record.op)) {
       total += 2.0 * gemm->m * gemm->n * gemm->k * gemm->count;
     }
   }

@@ -66,6 +66,14 @@ struct LayerForwardOp {
   Operand output;
 };
 
+// A layer and the product whose result its linear values are: one op, because a device that
+// computes both at once need not read those values again. Where the output takes their place,
+// nobody gets to see them.
+struct DenseForwardOp {
+  GemmOp product;  // its c: layer.linear
+  LayerForwardOp layer;
+};
+
 // `gradient` holds dL/dy on entry and dL/dlinear on return.
 struct LayerBackwardOp {
   int rows, groups, width;
@@ -358,18 +366,21 @@ struct HostFunctionOp {
 };
 
 using Op =
-    std::variant<UnpackOp, GemmOp, LayerForwardOp, LayerBackwardOp, ColumnSumOp, SampleActionOp,
+    std::variant<UnpackOp, GemmOp, DenseForwardOp, LayerBackwardOp, ColumnSumOp, SampleActionOp,
                  ActionGradientOp, MeanDeviationOp, ProjectTargetOp, CriticLossOp, ActorLossOp,
                  AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp, BatchNormBackwardOp,
                  RunningStatisticsOp, RmsNormForwardOp, RmsNormBackwardOp, ReluBackwardOp,
                  ScalarTargetOp, ScalarCriticGradientOp, ScalarCriticLossOp, ScalarActorGradientOp,
                  ScalarActorLossOp, PointwiseOp, RandomFillOp, CopyInOp, HostFunctionOp>;
 
+// The op's matrix product; null: it has none.
+const GemmOp* product_of(const Op& op);
+
 // Here, because a plug-in names ops, too.
 inline const char* kind_of(const Op& op) {
   static constexpr const char* kNames[] = {"unpack",
                                            "gemm",
-                                           "layer_forward",
+                                           "dense_forward",
                                            "layer_backward",
                                            "column_sum",
                                            "sample_action",

@@ -7,11 +7,13 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "backend.h"
 #include "cuda_check.cuh"
 #include "gather_cuda.cuh"
+#include "joined_layer.cuh"
 #include "program_cuda.cuh"
 #include "update_cuda.cuh"
 
@@ -85,6 +87,15 @@ int is_profiler(dl_phdr_info* library, size_t, void*) {
                              std::strstr(path, "libToolsInjection") != nullptr);
 }
 
+const char* describe_products() {
+  static const std::string text =
+      CublasLt::describe() +
+      std::string(can_join_layers()
+                      ? "; in bf16, wide first layers with what follows by our own kernel"
+                      : "");
+  return text.c_str();
+}
+
 int device_facts(void* device, DeviceFacts* facts) {
   CudaErrors& owner = device_of(device);
   if (const int code = use(owner)) return code;
@@ -94,7 +105,7 @@ int device_facts(void* device, DeviceFacts* facts) {
                                kDeviceIndex)) {
     return code;
   }
-  facts->products = CublasLt::describe();
+  facts->products = describe_products();
   facts->is_profiled = dl_iterate_phdr(is_profiler, nullptr) != 0 ? 1 : 0;
   return 0;
 }
@@ -245,6 +256,7 @@ int program_async(void* stream, const ProgramLaunch* launch) {
   frame.arguments = launch->arguments;
   frame.precision = launch->precision;
   frame.library = launch->products == Products::kLibrary ? library_of(queue) : nullptr;
+  frame.joins_layers = launch->products == Products::kLibrary && can_join_layers();
   frame.inputs = launch->inputs;
   size_t at = 0;
   const cudaError_t code =

@@ -8,6 +8,7 @@
 
 #include "chunk_sums_cuda.cuh"
 #include "dense_layer_body.h"
+#include "joined_layer.cuh"
 #include "kernel_launch.cuh"
 #include "program_cuda.cuh"
 #include "row_spread.cuh"
@@ -224,18 +225,7 @@ Layer<Stored> layer_of(const CudaFrame& frame, const LayerOp& op, int rows_of_a_
           gradient};
 }
 
-}  // namespace
-
-u64 scratch_floats(const LayerBackwardOp& op) {
-  if (!op.bias_gradient.used()) return 0;
-  return static_cast<u64>(backward_chunks(op).count) * kSums * op.groups * op.width;
-}
-
-u64 scratch_floats(const ColumnSumOp& op) {
-  return static_cast<u64>(chunks_of(op).count) * op.width;
-}
-
-cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op) {
+cudaError_t launch_layer(const CudaFrame& frame, const LayerForwardOp& op) {
   const Chunks chunks = forward_chunks(op);
   const dim3 grid(static_cast<unsigned>(chunks.count), static_cast<unsigned>(op.groups));
   const size_t shared_bytes = static_cast<size_t>(kParameterVectors * op.width) * sizeof(float);
@@ -248,6 +238,28 @@ cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op) {
                            layer_forward<decltype(row), Stored>, layer);
     });
   });
+}
+
+}  // namespace
+
+u64 scratch_floats(const DenseForwardOp& op) { return scratch_floats(op.product); }
+
+u64 scratch_floats(const LayerBackwardOp& op) {
+  if (!op.bias_gradient.used()) return 0;
+  return static_cast<u64>(backward_chunks(op).count) * kSums * op.groups * op.width;
+}
+
+u64 scratch_floats(const ColumnSumOp& op) {
+  return static_cast<u64>(chunks_of(op).count) * op.width;
+}
+
+cudaError_t launch_op(const CudaFrame& frame, const DenseForwardOp& op) {
+  if (frame.joins_layers) {
+    const cudaError_t code = launch_joined_layer(frame, op);
+    if (code != cudaErrorNotSupported) return code;
+  }
+  const cudaError_t code = launch_op(frame, op.product);
+  return code != cudaSuccess ? code : launch_layer(frame, op.layer);
 }
 
 cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op) {

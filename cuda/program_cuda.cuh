@@ -24,6 +24,7 @@ struct CudaFrame {
   float* scratch;
   Precision precision;
   CublasLt* library;  // for matrix products; null: our own kernel
+  bool joins_layers;  // to their products, where a kernel can (joined_layer.cuh)
   LaunchInputs inputs;
 
   float* floats(Operand operand) const { return at<float>(operand); }
@@ -77,7 +78,7 @@ struct CudaFrame {
 // Each enqueues one op; the result says whether its launches were accepted.
 cudaError_t launch_op(const CudaFrame& frame, const UnpackOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const GemmOp& op);
-cudaError_t launch_op(const CudaFrame& frame, const LayerForwardOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const DenseForwardOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const LayerBackwardOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const ColumnSumOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const SampleActionOp& op);
@@ -107,6 +108,7 @@ cudaError_t launch_op(const CudaFrame& frame, const HostFunctionOp& op);  // nev
 
 // What the ops with partial results need of scratch; the others need nothing.
 u64 scratch_floats(const GemmOp& op);
+u64 scratch_floats(const DenseForwardOp& op);
 u64 scratch_floats(const LayerBackwardOp& op);
 u64 scratch_floats(const ColumnSumOp& op);
 u64 scratch_floats(const MeanDeviationOp& op);

@@ -30,6 +30,8 @@ u64 all_rows(const LayerArgs& layer) {
 
 }  // namespace
 
+u64 metal_scratch_floats(const DenseForwardOp& op) { return metal_scratch_floats(op.product); }
+
 u64 metal_scratch_floats(const LayerBackwardOp& op) {
   if (!op.bias_gradient.used()) return 0;
   return partial_floats(column_chunks(op.rows, width_of(op), kLayerSums, nullptr));
@@ -39,8 +41,9 @@ u64 metal_scratch_floats(const ColumnSumOp& op) {
   return partial_floats(column_chunks(op.rows, static_cast<u64>(op.width), 1, nullptr));
 }
 
-bool add_op(MetalDispatches& to, const MetalFrame& frame, const LayerForwardOp& op) {
-  const LayerArgs layer = layer_of(frame, op, op.output);
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const DenseForwardOp& op) {
+  if (!add_op(to, frame, op.product)) return false;
+  const LayerArgs layer = layer_of(frame, op.layer, op.layer.output);
   add_rows(to, "layer_forward", all_rows(layer), layer);
   return true;
 }

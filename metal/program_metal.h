@@ -36,7 +36,7 @@ struct MetalFrame {
 // Each adds one op; false where no kernel takes it.
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const UnpackOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const GemmOp& op);
-bool add_op(MetalDispatches& to, const MetalFrame& frame, const LayerForwardOp& op);
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const DenseForwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const LayerBackwardOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ColumnSumOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const SampleActionOp& op);
@@ -66,6 +66,7 @@ inline bool add_op(MetalDispatches&, const MetalFrame&, const HostFunctionOp&) {
 
 // What the ops with partial results need of scratch; the others need nothing.
 u64 metal_scratch_floats(const GemmOp& op);
+u64 metal_scratch_floats(const DenseForwardOp& op);
 u64 metal_scratch_floats(const LayerBackwardOp& op);
 u64 metal_scratch_floats(const ColumnSumOp& op);
 u64 metal_scratch_floats(const MeanDeviationOp& op);

@@ -116,7 +116,7 @@ TEST(FastSacPrograms, ScalarCriticsHaveOneValueEach) {
   EXPECT_EQ(ops_of<ScalarCriticLossOp>(*programs.critic_program).size(), 1u);
   EXPECT_EQ(ops_of<ScalarActorLossOp>(*programs.whole_program).size(), 1u);
   EXPECT_TRUE(ops_of<CriticLossOp>(*programs.critic_program).empty());
-  EXPECT_TRUE(ops_of<LayerForwardOp>(*programs.critic_program).empty());
+  EXPECT_TRUE(ops_of<DenseForwardOp>(*programs.critic_program).empty());
 }
 
 TEST(FastSacPrograms, SymmetryMirrorsEveryVectorAndGathersHalf) {

@@ -132,30 +132,6 @@ TEST_P(ProgramLaunchTest, GemmOfWhatIsStoredInBf16) {
   }
 }
 
-TEST_P(ProgramLaunchTest, LayerForward) {
-  in_each_storage(GetParam(), kRounding, [&](Precision precision, double tolerance) {
-    for (const int width : {4, 37, 128, 192, 256, 384, 512, 768, 2100}) {
-      for (const int rows : {1, 67}) {
-        Trial trial;
-        LayerForwardOp op{};
-        op.rows = rows;
-        op.groups = 2;
-        op.width = width;
-        const uint64_t parameters = 2 * static_cast<uint64_t>(width);
-        const uint64_t values = static_cast<uint64_t>(rows) * parameters;
-        op.linear = trial.add_activation("linear", values, 3);
-        op.bias = trial.add("bias", parameters);
-        op.gain = trial.add("gain", parameters, 0.3f, 1);
-        op.shift = trial.add("shift", parameters, 0.3f);
-        op.mean = trial.add("mean", static_cast<uint64_t>(rows) * 2);
-        op.inverse_deviation = trial.add("inverse_deviation", static_cast<uint64_t>(rows) * 2);
-        op.output = trial.add_activation("output", values);
-        trial.run(GetParam(), op, tolerance, precision);
-      }
-    }
-  });
-}
-
 TEST_P(ProgramLaunchTest, LayerBackward) {
   in_each_storage(GetParam(), kRounding, [&](Precision precision, double tolerance) {
     for (const bool has_sums : {true, false}) {

@@ -32,9 +32,13 @@ int run_program(void*, const ProgramLaunch* launch) {
 
 }  // namespace
 
-// For the linker: frames have no library.
+// For the linker: frames have no library, and join no layers.
 cudaError_t CublasLt::multiply(cudaStream_t, const GemmOp&, Precision, const ProductOperands&,
                                void*) {
+  return cudaErrorNotSupported;
+}
+
+cudaError_t launch_joined_layer(const CudaFrame&, const DenseForwardOp&) {
   return cudaErrorNotSupported;
 }
 

@@ -103,58 +103,42 @@ void project_distribution(const Support& support, const float* probabilities, fl
   }
 }
 
-namespace {
-
-// The targets of one row after the other.
-class RowTargets {
- public:
-  RowTargets(const CriticLossOp& op, const CpuFrame& frame)
-      : op_(op),
-        frame_(frame),
-        alpha_(mr_exp(frame.scalar(op.target.log_alpha))),
-        values_(atom_values(op.support)),
-        shifted_(op.support.atoms),
-        probabilities_(static_cast<size_t>(op.groups) * op.support.atoms),
-        targets_(probabilities_.size()) {}
-
-  // [group][atom]
-  const std::vector<float>& of(int r) {
-    const TargetProjection& target = op_.target;
-    const int atoms = op_.support.atoms;
-    const float* row =
-        frame_.arguments.rows + (r % target.source_rows) * frame_.arguments.row_stride;
-    const float reward = row[target.reward_column] * frame_.arguments.reward_scale;
+void execute(const ProjectTargetOp& op, const CpuFrame& frame) {
+  const Arguments& arguments = frame.arguments;
+  const int atoms = op.support.atoms;
+  const float alpha = mr_exp(frame.scalar(op.log_alpha));
+  const std::vector<float> values = atom_values(op.support);
+  std::vector<float> shifted(atoms);
+  std::vector<float> probabilities(static_cast<size_t>(op.groups) * atoms);  // [group][atom]
+  for (int r = 0; r < op.rows; ++r) {
+    const float* row = arguments.rows + (r % op.source_rows) * arguments.row_stride;
+    const float reward = row[op.reward_column] * arguments.reward_scale;
     const float bootstrap =
-        std::clamp(1.0f - row[target.done_column] + row[target.truncated_column], 0.0f, 1.0f);
-    const float discount = target.gamma * bootstrap;
+        std::clamp(1.0f - row[op.done_column] + row[op.truncated_column], 0.0f, 1.0f);
+    const float discount = op.gamma * bootstrap;
     // reward - reward is NaN for an infinite reward, which the clamp to the support would hide.
     const float moved =
-        reward - discount * alpha_ * frame_.floats(target.log_probability)[r] + (reward - reward);
-    const size_t first = static_cast<size_t>(r) * op_.groups * op_.value_stride;
-    for (int g = 0; g < op_.groups; ++g) {
-      softmax_row(frame_.floats(target.logits) + first + g * op_.value_stride,
-                  frame_.floats(target.bias) + g * op_.value_stride, shifted_.data(),
-                  probabilities_.data() + g * atoms, atoms);
+        reward - discount * alpha * frame.floats(op.log_probability)[r] + (reward - reward);
+    const size_t first = static_cast<size_t>(r) * op.groups * op.value_stride;
+    for (int g = 0; g < op.groups; ++g) {
+      softmax_row(frame.floats(op.logits) + first + g * op.value_stride,
+                  frame.floats(op.bias) + g * op.value_stride, shifted.data(),
+                  probabilities.data() + g * atoms, atoms);
     }
-    const int smallest =
-        target.takes_smallest ? smallest_of(probabilities_, values_, op_.groups) : 0;
-    for (int g = 0; g < op_.groups; ++g) {
-      const int from = target.takes_smallest ? smallest : g;
-      project_distribution(op_.support, probabilities_.data() + from * atoms, moved, discount,
-                           targets_.data() + g * atoms);
+    float* target = frame.floats(op.target) + first;
+    if (op.takes_smallest) {
+      const int smallest = smallest_of(probabilities, values, op.groups);
+      project_distribution(op.support, probabilities.data() + smallest * atoms, moved, discount,
+                           target);
+      for (int g = 1; g < op.groups; ++g) std::copy_n(target, atoms, target + g * op.value_stride);
+      continue;
     }
-    return targets_;
+    for (int g = 0; g < op.groups; ++g) {
+      project_distribution(op.support, probabilities.data() + g * atoms, moved, discount,
+                           target + g * op.value_stride);
+    }
   }
-
- private:
-  const CriticLossOp& op_;
-  const CpuFrame& frame_;
-  const float alpha_;
-  const std::vector<float> values_;
-  std::vector<float> shifted_, probabilities_, targets_;
-};
-
-}  // namespace
+}
 
 void execute(const CriticLossOp& op, const CpuFrame& frame) {
   const int atoms = op.support.atoms;
@@ -164,15 +148,13 @@ void execute(const CriticLossOp& op, const CpuFrame& frame) {
   std::vector<float> shifted(atoms), probabilities(atoms), weights(atoms);
   float loss = 0.0f, value_sum = 0.0f;
   float value_max = op.support.v_min, value_min = op.support.v_max;
-  RowTargets targets(op, frame);
   for (int r = 0; r < op.rows; ++r) {
-    const std::vector<float>& target = targets.of(r);
     for (int g = 0; g < op.groups; ++g) {
       const size_t at = (static_cast<size_t>(r) * op.groups + g) * op.value_stride;
       const float log_sum =
           softmax_row(frame.floats(op.logits) + at, frame.floats(op.bias) + g * op.value_stride,
                       shifted.data(), probabilities.data(), atoms);
-      loss += cross_entropy_row(target.data() + g * atoms, shifted.data(), probabilities.data(),
+      loss += cross_entropy_row(frame.floats(op.target) + at, shifted.data(), probabilities.data(),
                                 log_sum, loss_share, weights.data(),
                                 frame.floats(op.logits_gradient) + at, atoms);
       const float value = expected_value(probabilities.data(), values.data(), atoms);

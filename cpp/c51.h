@@ -11,6 +11,7 @@ namespace millrace {
 void project_distribution(const Support& support, const float* probabilities, float reward,
                           float discount, float* target);
 
+void execute(const ProjectTargetOp& op, const CpuFrame& frame);
 void execute(const CriticLossOp& op, const CpuFrame& frame);
 void execute(const ActorLossOp& op, const CpuFrame& frame);
 

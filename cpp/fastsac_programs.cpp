@@ -52,8 +52,9 @@ void FastSacPrograms::add_buffers() {
   } else {
     buffers_.values = workspace.add_transient("value/values", rows * kCritics);
     buffers_.least_values = workspace.add_transient("value/least", rows);
-    buffers_.target_values = workspace.add_transient("value/target", rows);
   }
+  buffers_.target_values =
+      workspace.add_transient("value/target", has_scalar_critics() ? rows : values);
   buffers_.values_gradient = workspace.add_activation("value/gradient", values);
   buffers_.actor = actor.add_activations(workspace, "actor", spec.batch, true);
   buffers_.next_actor = actor.add_activations(workspace, "next_actor", spec.batch, false);
@@ -118,15 +119,25 @@ void FastSacPrograms::record_critic(Program& program) {
 void FastSacPrograms::record_critic_loss(Program& program) {
   critic.record_forward(program, target, buffers_.next_critic_input, critic.input_stride(),
                         buffers_.target_critic, buffers_.next_logits);
-  if (has_scalar_critics()) program.record(scalar_target());
+  program.record(has_scalar_critics() ? Op(scalar_target()) : Op(projected_target()));
   critic.record_forward(program, critic_state.parameters, buffers_.critic_input,
                         critic.input_stride(), buffers_.critic, buffers_.logits);
-  program.record(has_scalar_critics() ? Op(scalar_critic_gradient()) : Op(projected_critic_loss()));
+  program.record(has_scalar_critics() ? Op(scalar_critic_gradient())
+                                      : Op(categorical_critic_loss()));
   critic.record_backward(program, critic_state.parameters, buffers_.critic_input,
                          critic.input_stride(), buffers_.critic, buffers_.values_gradient,
                          critic_state.gradient, critic_head_gradient());
   // Last: the way back waits for no number.
   if (has_scalar_critics()) program.record(scalar_critic_loss());
+}
+
+ProjectTargetOp FastSacPrograms::projected_target() const {
+  ProjectTargetOp op = projection();
+  op.logits = buffers_.next_logits;
+  op.bias = target + critic.head().bias;
+  op.log_probability = buffers_.next_action.log_probability;
+  op.target = buffers_.target_values;
+  return op;
 }
 
 ScalarTargetOp FastSacPrograms::scalar_target() const {
@@ -143,14 +154,21 @@ ScalarTargetOp FastSacPrograms::scalar_target() const {
   return op;
 }
 
-CriticLossOp FastSacPrograms::projected_critic_loss() const {
-  CriticLossOp op = categorical_critic_loss();
-  op.target.logits = buffers_.next_logits;
-  op.target.bias = target + critic.head().bias;
-  op.target.log_probability = buffers_.next_action.log_probability;
+CriticLossOp FastSacPrograms::categorical_critic_loss() const {
+  const LearnerStatistics& scalars = *critic_statistics;
+  CriticLossOp op{};
+  op.rows = spec.batch;
+  op.groups = kCritics;
+  op.support = support();
+  op.value_stride = value_stride();
   op.logits = buffers_.logits;
   op.bias = critic_state.parameters + critic.head().bias;
+  op.target = buffers_.target_values;
   op.logits_gradient = buffers_.values_gradient;
+  op.loss = scalars["loss/critic"];
+  op.value_mean = scalars["critic/q_mean"];
+  op.value_max = scalars["critic/q_max"];
+  op.value_min = scalars["critic/q_min"];
   return op;
 }
 

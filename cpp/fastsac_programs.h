@@ -29,9 +29,9 @@ struct FastSacPrograms : SacPrograms {
     Operand critic_input, next_critic_input, acting_critic_input;  // with whose action
     Action action, next_action;
     Operand action_gradient, action_heads_gradient;
-    Operand logits, next_logits;                  // of categorical critics
-    Operand values, least_values, target_values;  // of scalar ones
-    Operand values_gradient;
+    Operand logits, next_logits;   // of categorical critics
+    Operand values, least_values;  // of scalar ones
+    Operand target_values, values_gradient;
     // The target critics have their own, so that they need not wait for the critics.
     Network::Activations actor, next_actor, critic, target_critic;
   };
@@ -55,8 +55,9 @@ struct FastSacPrograms : SacPrograms {
   void record_action(Program& program);
   void record_critic(Program& program);
   void record_critic_loss(Program& program);
+  ProjectTargetOp projected_target() const;
   ScalarTargetOp scalar_target() const;
-  CriticLossOp projected_critic_loss() const;
+  CriticLossOp categorical_critic_loss() const;
   ScalarCriticGradientOp scalar_critic_gradient() const;
   ScalarCriticLossOp scalar_critic_loss() const;
   ActorLossOp categorical_actor_loss() const;

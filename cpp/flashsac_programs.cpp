@@ -47,6 +47,7 @@ void FlashSacPrograms::add_buffers() {
   buffers_.input_gradient = add("action/gradient", half * critic_stride());
   buffers_.logits = add("value/logits", rows * values);
   buffers_.next_logits = add("value/next_logits", rows * values);
+  buffers_.target_distribution = add("value/target", half * values);
   buffers_.logits_gradient = add_activation("value/gradient", half * values);
   buffers_.actor_statistics = add("actor/batch_statistics", 2 * actor.statistics_count());
   buffers_.critic_statistics = add("critic/batch_statistics", 2 * critic.statistics_count());
@@ -106,7 +107,7 @@ void FlashSacPrograms::record_critic(Program& program) {
   const LearnerStatistics& scalars = *critic_statistics;
   program.record(unpack_critic(layout.critic(), buffers_.critic_input));
   program.record(unpack_action(buffers_.critic_input));
-  record_target_critics(program);
+  record_targets(program);
   record_critic_loss(program);
   AdamWOp step = step_of(critic_state, scalars["loss/critic"], true, LearningRate::kCritic);
   step.rows = critic.row_blocks();
@@ -118,24 +119,37 @@ void FlashSacPrograms::record_critic(Program& program) {
   program.record(scalars.op(finite));
 }
 
-void FlashSacPrograms::record_target_critics(Program& program) {
+void FlashSacPrograms::record_targets(Program& program) {
   critic.record_forward(program, {target, buffers_.target_statistics}, all_rows(),
                         buffers_.critic_input, critic_stride(), buffers_.target_critic,
                         buffers_.next_logits);
+  ProjectTargetOp project = projection();
+  project.logits = buffers_.next_logits + second_half(kCritics * value_stride());
+  project.bias = target + critic.head_bias();
+  project.log_probability = buffers_.next_action.log_probability;
+  project.target = buffers_.target_distribution;
+  project.takes_smallest = true;
+  program.record(project);
 }
 
 void FlashSacPrograms::record_critic_loss(Program& program) {
+  const LearnerStatistics& scalars = *critic_statistics;
   const FlashSacNetwork::Weights weights = {critic_state.parameters, buffers_.critic_statistics};
   critic.record_forward(program, weights, all_rows(), buffers_.critic_input, critic_stride(),
                         buffers_.critic, buffers_.logits);
-  CriticLossOp loss = categorical_critic_loss();
-  loss.target.logits = buffers_.next_logits + second_half(kCritics * value_stride());
-  loss.target.bias = target + critic.head_bias();
-  loss.target.log_probability = buffers_.next_action.log_probability;
-  loss.target.takes_smallest = true;
+  CriticLossOp loss{};
+  loss.rows = spec.batch;
+  loss.groups = kCritics;
+  loss.support = support();
+  loss.value_stride = value_stride();
   loss.logits = buffers_.logits;
   loss.bias = critic_state.parameters + critic.head_bias();
+  loss.target = buffers_.target_distribution;
   loss.logits_gradient = buffers_.logits_gradient;
+  loss.loss = scalars["loss/critic"];
+  loss.value_mean = scalars["critic/q_mean"];
+  loss.value_max = scalars["critic/q_max"];
+  loss.value_min = scalars["critic/q_min"];
   loss.is_mean_over_groups = true;
   program.record(loss);
   critic.record_backward(program, weights, all_rows(), spec.batch, buffers_.critic_input,

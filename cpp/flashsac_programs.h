@@ -33,7 +33,7 @@ struct FlashSacPrograms : SacPrograms {
     Action action, next_action;
     Operand action_heads_gradient;
     Operand input_gradient;  // of the critics, [row][critic_stride()]
-    Operand logits, next_logits, logits_gradient;
+    Operand logits, next_logits, target_distribution, logits_gradient;
     Operand actor_statistics, critic_statistics, target_statistics;  // of the batch
     // The target critics have their own, so that they need not wait for the critics.
     FlashSacNetwork::Activations actor, next_actor, critic, target_critic;
@@ -46,7 +46,7 @@ struct FlashSacPrograms : SacPrograms {
   void record_next_action(Program& program);
   void record_action(Program& program);
   void record_critic(Program& program);
-  void record_target_critics(Program& program);
+  void record_targets(Program& program);
   void record_critic_loss(Program& program);
   void record_actor(Program& program);
   void record_actor_loss(Program& program);

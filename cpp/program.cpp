@@ -152,15 +152,20 @@ std::vector<Extent> extents(const MeanDeviationOp& op) {
           {op.mean_deviation, 1}};
 }
 
+std::vector<Extent> extents(const ProjectTargetOp& op) {
+  const uint64_t values = matrix(product(op.rows, op.groups), op.support.atoms, op.value_stride);
+  return {read(op.logits, values),
+          read(op.bias, matrix(op.groups, op.support.atoms, op.value_stride)),
+          read(op.log_probability, static_cast<uint64_t>(op.rows)),
+          read(op.log_alpha, 1),
+          {op.target, values}};
+}
+
 std::vector<Extent> extents(const CriticLossOp& op) {
   const uint64_t values = matrix(product(op.rows, op.groups), op.support.atoms, op.value_stride);
-  const uint64_t biases = matrix(op.groups, op.support.atoms, op.value_stride);
-  return {read(op.target.logits, values),
-          read(op.target.bias, biases),
-          read(op.target.log_probability, static_cast<uint64_t>(op.rows)),
-          read(op.target.log_alpha, 1),
-          read(op.logits, values),
-          read(op.bias, biases),
+  return {read(op.logits, values),
+          read(op.bias, matrix(op.groups, op.support.atoms, op.value_stride)),
+          read(op.target, values),
           {op.logits_gradient, values},
           {op.loss, 1},
           {op.value_mean, 1},

@@ -182,29 +182,32 @@ struct MeanDeviationOp {
   Operand mean_deviation;  // scalar
 };
 
-// Of the two ops on distributions below: logits and gradients lie [row][group][atom] with
-// value_stride from group to group, as does the bias [group][atom].
+// Of the three ops on distributions below: logits, targets and gradients lie [row][group][atom]
+// with value_stride from group to group, as does the bias [group][atom].
 
 // Each group's own next distribution, moved to r - gamma b alpha log pi' + gamma b z, clamped to
 // the support and split between neighbours; with takes_smallest, every group's target is that of
 // the one with the smallest expected value. r is scaled, b = clamp(1 - done + truncated, 0, 1). A
 // reward that is not finite makes its row's target NaN, so that the loss shows it.
-struct TargetProjection {
-  int source_rows, reward_column, done_column, truncated_column;
+struct ProjectTargetOp {
+  int rows, source_rows, groups;
+  Support support;
+  int value_stride;
+  int reward_column, done_column, truncated_column;
   float gamma;
-  Operand logits, bias;  // of the next values
+  Operand logits, bias;
   Operand log_probability, log_alpha;
+  Operand target;
   bool takes_smallest;
 };
 
-// Cross entropy of the target with log-probabilities clamped at -30, mean over rows, summed over
-// groups or their mean. Nobody but the op sees the target.
+// Cross entropy with log-probabilities clamped at -30, mean over rows, summed over groups or their
+// mean.
 struct CriticLossOp {
   int rows, groups;
   Support support;
   int value_stride;
-  TargetProjection target;
-  Operand logits, bias;
+  Operand logits, bias, target;
   Operand logits_gradient;
   Operand loss, value_mean, value_max, value_min;  // scalars
   bool is_mean_over_groups;
@@ -240,7 +243,7 @@ struct ScalarHeadGradient {
   bool is_relu;
 };
 
-// target = r + gamma b (smallest Q' - alpha log pi'), r and b as TargetProjection has them.
+// target = r + gamma b (smallest Q' - alpha log pi'), r and b as ProjectTargetOp has them.
 struct ScalarTargetOp {
   ScalarHead head;
   int source_rows;
@@ -364,8 +367,8 @@ struct HostFunctionOp {
 
 using Op =
     std::variant<UnpackOp, GemmOp, DenseForwardOp, LayerBackwardOp, ColumnSumOp, SampleActionOp,
-                 ActionGradientOp, MeanDeviationOp, CriticLossOp, ActorLossOp, AdamWOp,
-                 TemperatureOp, StatisticsOp, BatchNormForwardOp, BatchNormBackwardOp,
+                 ActionGradientOp, MeanDeviationOp, ProjectTargetOp, CriticLossOp, ActorLossOp,
+                 AdamWOp, TemperatureOp, StatisticsOp, BatchNormForwardOp, BatchNormBackwardOp,
                  RunningStatisticsOp, RmsNormForwardOp, RmsNormBackwardOp, ReluBackwardOp,
                  ScalarTargetOp, ScalarCriticGradientOp, ScalarCriticLossOp, ScalarActorGradientOp,
                  ScalarActorLossOp, PointwiseOp, RandomFillOp, CopyInOp, HostFunctionOp>;
@@ -383,6 +386,7 @@ inline const char* kind_of(const Op& op) {
                                            "sample_action",
                                            "action_gradient",
                                            "mean_deviation",
+                                           "project_target",
                                            "critic_loss",
                                            "actor_loss",
                                            "adamw",

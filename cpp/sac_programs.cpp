@@ -179,24 +179,19 @@ TemperatureOp SacPrograms::temperature_step(Operand log_probability) const {
   return temperature;
 }
 
-CriticLossOp SacPrograms::categorical_critic_loss() const {
-  const LearnerStatistics& scalars = *critic_statistics;
-  CriticLossOp op{};
-  op.rows = spec.batch;
-  op.groups = kCritics;
-  op.support = support();
-  op.value_stride = value_stride();
-  op.target.source_rows = spec.gathered_rows();
-  op.target.reward_column = layout.reward();
-  op.target.done_column = layout.done();
-  op.target.truncated_column = layout.truncated();
-  op.target.gamma = spec.gamma;
-  op.target.log_alpha = log_alpha;
-  op.loss = scalars["loss/critic"];
-  op.value_mean = scalars["critic/q_mean"];
-  op.value_max = scalars["critic/q_max"];
-  op.value_min = scalars["critic/q_min"];
-  return op;
+ProjectTargetOp SacPrograms::projection() const {
+  ProjectTargetOp project{};
+  project.rows = spec.batch;
+  project.source_rows = spec.gathered_rows();
+  project.groups = kCritics;
+  project.support = support();
+  project.value_stride = value_stride();
+  project.reward_column = layout.reward();
+  project.done_column = layout.done();
+  project.truncated_column = layout.truncated();
+  project.gamma = spec.gamma;
+  project.log_alpha = log_alpha;
+  return project;
 }
 
 }  // namespace millrace

@@ -89,8 +89,7 @@ struct SacPrograms {
   MeanDeviationOp mean_deviation(const ActionGradientOp& of) const;
   // Of log pi of spec.batch rows.
   TemperatureOp temperature_step(Operand log_probability) const;
-  // Without what distributions it is of, and where their gradient goes.
-  CriticLossOp categorical_critic_loss() const;
+  ProjectTargetOp projection() const;  // without its operands but log_alpha
 
   int critic_width() const { return layout.critic_dim + layout.action_dim; }
   // All of an update, in order.

@@ -84,6 +84,7 @@ cudaError_t launch_op(const CudaFrame& frame, const ColumnSumOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const SampleActionOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const ActionGradientOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const MeanDeviationOp& op);
+cudaError_t launch_op(const CudaFrame& frame, const ProjectTargetOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const ActorLossOp& op);
 cudaError_t launch_op(const CudaFrame& frame, const AdamWOp& op);

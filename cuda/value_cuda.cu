@@ -67,6 +67,26 @@ __device__ u32* team_memory(int words) {
   return shared + static_cast<size_t>(threadIdx.x / Team::kLanes) * words;
 }
 
+template <class Team, int kOwn>
+__global__ void __launch_bounds__(kPartThreads, kBlocksAtOnce<kOwn>)
+    project_targets(const Arguments* arguments, const Values<float> values,
+                    const Projection projection) {
+  wait_for_kernels_before();
+  const Team team;
+  const int atoms = values.support.atoms;
+  u32* room = team_memory<Team>(projection_room(atoms));
+  const float alpha = mr_exp(*projection.log_alpha);
+  for (int at = first_row<Team>(); at < values.rows * values.groups; at += kRowsApart<Team>) {
+    const int r = at / values.groups, group = at % values.groups;
+    const Move move = move_of(*arguments, projection, alpha, r);
+    const u64 first = static_cast<u64>(at) * values.stride;
+    const Softmax<kOwn> softmax =
+        softmax_row<kOwn>(team, values.logits + first, values.bias + group * values.stride, atoms);
+    project_row(team, values.support, softmax.probabilities, move.reward, move.discount, room,
+                values.out + first);
+  }
+}
+
 template <int kOwn>
 struct SmallestValue {
   int group;
@@ -87,6 +107,29 @@ __device__ SmallestValue<kOwn> smallest_of(const Team& team, const Values<Stored
     if (group == 0 || value < smallest.value) smallest = {group, value, softmax};
   }
   return smallest;
+}
+
+// A team computes all groups of a row.
+template <class Team, int kOwn>
+__global__ void __launch_bounds__(kPartThreads, kBlocksAtOnce<kOwn>)
+    project_smallest(const Arguments* arguments, const Values<float> values,
+                     const Projection projection) {
+  wait_for_kernels_before();
+  const Team team;
+  const int atoms = values.support.atoms;
+  u32* room = team_memory<Team>(projection_room(atoms));
+  const float alpha = mr_exp(*projection.log_alpha);
+  for (int r = first_row<Team>(); r < values.rows; r += kRowsApart<Team>) {
+    const Move move = move_of(*arguments, projection, alpha, r);
+    const SmallestValue<kOwn> smallest = smallest_of<kOwn>(team, values, r);
+    float* const out = values.out + static_cast<u64>(r) * values.groups * values.stride;
+    project_row(team, values.support, smallest.softmax.probabilities, move.reward, move.discount,
+                room, out);
+    team.sync();
+    for (int i = team.lane(); i < atoms; i += Team::kLanes) {
+      for (int group = 1; group < values.groups; ++group) out[group * values.stride + i] = out[i];
+    }
+  }
 }
 
 struct CriticScalars {
@@ -112,80 +155,43 @@ __global__ void __launch_bounds__(kParts)
   *scalars.value_min = -bottom;
 }
 
-// Of a team's rows.
-struct CriticSums {
-  float loss, values, top, bottom;  // bottom: the largest negated value
-};
-
-// Row and group `at`, with the target in the team's memory.
-template <int kOwn, class Team, class Stored>
-__device__ void add_critic_loss(const Team& team, const Values<Stored>& values, int at,
-                                const float* target, float share, CriticSums* sums) {
-  const int atoms = values.support.atoms;
-  const float* bias = values.bias + at % values.groups * values.stride;
-  const u64 first = static_cast<u64>(at) * values.stride;
-  const Softmax<kOwn> softmax = softmax_row<kOwn>(team, values.logits + first, bias, atoms);
-  sums->loss += cross_entropy_row(team, softmax, target, share, values.out + first, atoms);
-  const float value = expected_value_row(team, values.support, softmax.probabilities);
-  sums->values += value;
-  sums->top = mr_max(value, sums->top);
-  sums->bottom = mr_max(-value, sums->bottom);
-}
-
-// Of a team: what a projection wants, then the target.
-MR_FN int loss_words(int atoms) { return projection_room(atoms) + atoms; }
-
-// A team computes a row of one group, or, where the target is that of the smallest, all groups of a
-// row. parts: kParts each of loss, value sum, value maximum, negated value minimum.
-template <class Team, int kOwn, bool kTakesSmallest, class Stored>
+// parts: kParts each of loss, value sum, value maximum, negated value minimum.
+template <class Team, int kOwn, class Stored>
 __global__ void __launch_bounds__(kPartThreads, kBlocksAtOnce<kOwn>)
-    critic_losses(const Arguments* arguments, const Values<float> next, const Projection projection,
-                  const Values<Stored> values, float share, float* parts) {
+    critic_losses(const Values<Stored> values, const float* target, float share, float* parts) {
   wait_for_kernels_before();
   __shared__ float room[kPartWarps];
   __shared__ float extremes[2][kTeams<Team>];
   const Team team;
   const int atoms = values.support.atoms;
-  u32* const landing = team_memory<Team>(loss_words(atoms));
-  float* const target = reinterpret_cast<float*>(landing + projection_room(atoms));
-  const float alpha = mr_exp(*projection.log_alpha);
-  CriticSums sums = {0.0f, 0.0f, values.support.v_min, -values.support.v_max};
-  const int at_once = kTakesSmallest ? values.groups : 1;
-  for (int at = first_row<Team>() * at_once; at < values.rows * values.groups;
-       at += kRowsApart<Team> * at_once) {
-    const int r = at / values.groups;
-    const Move move = move_of(*arguments, projection, alpha, r);
-    if constexpr (kTakesSmallest) {
-      const SmallestValue<kOwn> smallest = smallest_of<kOwn>(team, next, r);
-      project_row(team, next.support, smallest.softmax.probabilities, move.reward, move.discount,
-                  landing, target);
-    } else {
-      const Softmax<kOwn> softmax =
-          softmax_row<kOwn>(team, next.logits + static_cast<u64>(at) * next.stride,
-                            next.bias + at % next.groups * next.stride, atoms);
-      project_row(team, next.support, softmax.probabilities, move.reward, move.discount, landing,
-                  target);
-    }
-    for (int one = at; one < at + at_once; ++one) {
-      add_critic_loss<kOwn>(team, values, one, target, share, &sums);
-    }
+  float loss = 0.0f, value_sum = 0.0f;
+  float top = values.support.v_min, bottom = -values.support.v_max;
+  for (int at = first_row<Team>(); at < values.rows * values.groups; at += kRowsApart<Team>) {
+    const float* bias = values.bias + at % values.groups * values.stride;
+    const u64 first = static_cast<u64>(at) * values.stride;
+    const Softmax<kOwn> softmax = softmax_row<kOwn>(team, values.logits + first, bias, atoms);
+    loss += cross_entropy_row(team, softmax, target + first, share, values.out + first, atoms);
+    const float value = expected_value_row(team, values.support, softmax.probabilities);
+    value_sum += value;
+    top = mr_max(value, top);
+    bottom = mr_max(-value, bottom);
   }
   if (team.leads()) {
-    extremes[0][threadIdx.x / Team::kLanes] = sums.top;
-    extremes[1][threadIdx.x / Team::kLanes] = sums.bottom;
+    extremes[0][threadIdx.x / Team::kLanes] = top;
+    extremes[1][threadIdx.x / Team::kLanes] = bottom;
   }
-  const float block_loss = block_sum(team.leads() ? sums.loss : 0.0f, room);
+  const float block_loss = block_sum(team.leads() ? loss : 0.0f, room);
   __syncthreads();
-  const float block_values = block_sum(team.leads() ? sums.values : 0.0f, room);
+  const float block_values = block_sum(team.leads() ? value_sum : 0.0f, room);
   if (threadIdx.x == 0) {
     for (int i = 1; i < kTeams<Team>; ++i) {
-      sums.top = mr_max(extremes[0][i], sums.top);
-      sums.bottom = mr_max(extremes[1][i], sums.bottom);
+      top = mr_max(extremes[0][i], top);
+      bottom = mr_max(extremes[1][i], bottom);
     }
     parts[blockIdx.x] = block_loss;
     parts[kParts + blockIdx.x] = block_values;
-    parts[2 * kParts + blockIdx.x] = sums.top;
-    parts[3 * kParts + blockIdx.x] = sums.bottom;
+    parts[2 * kParts + blockIdx.x] = top;
+    parts[3 * kParts + blockIdx.x] = bottom;
   }
 }
 
@@ -310,33 +316,38 @@ u64 scratch_floats(const CriticLossOp&) { return 4 * kParts; }
 
 u64 scratch_floats(const ActorLossOp&) { return 2 * kParts; }
 
+cudaError_t launch_op(const CudaFrame& frame, const ProjectTargetOp& op) {
+  const Projection projection = {op.source_rows,
+                                 op.reward_column,
+                                 op.done_column,
+                                 op.truncated_column,
+                                 op.gamma,
+                                 frame.floats(op.log_probability),
+                                 frame.floats(op.log_alpha)};
+  const int rows = op.takes_smallest ? op.rows : op.rows * op.groups;
+  return launch_for(op.support, rows, [&](auto teamwork) {
+    using Team = typename decltype(teamwork)::Team;
+    constexpr int kOwn = decltype(teamwork)::kOwn;
+    const size_t shared_bytes =
+        static_cast<size_t>(kTeams<Team> * projection_room(op.support.atoms)) * sizeof(u32);
+    return launch_kernel(
+        frame.stream, kParts, kPartThreads, shared_bytes,
+        op.takes_smallest ? project_smallest<Team, kOwn> : project_targets<Team, kOwn>,
+        frame.arguments, values_of(frame, op, frame.floats(op.target)), projection);
+  });
+}
+
 cudaError_t launch_op(const CudaFrame& frame, const CriticLossOp& op) {
   const float share = 1.0f / static_cast<float>(op.rows);
   const float loss_share = op.is_mean_over_groups ? share / static_cast<float>(op.groups) : share;
-  const TargetProjection& target = op.target;
-  const Projection projection = {target.source_rows,
-                                 target.reward_column,
-                                 target.done_column,
-                                 target.truncated_column,
-                                 target.gamma,
-                                 frame.floats(target.log_probability),
-                                 frame.floats(target.log_alpha)};
-  Values<float> next = values_of<CriticLossOp, float>(frame, op, nullptr);
-  next.logits = frame.floats(target.logits);
-  next.bias = frame.floats(target.bias);
-  const int rows = target.takes_smallest ? op.rows : op.rows * op.groups;
-  const cudaError_t code = launch_for(op.support, rows, [&](auto teamwork) {
+  const cudaError_t code = launch_for(op.support, op.rows * op.groups, [&](auto teamwork) {
     return with_stored(frame, op.logits_gradient, [&](auto* gradient) {
       using Stored = std::remove_pointer_t<decltype(gradient)>;
       using Team = typename decltype(teamwork)::Team;
-      constexpr int kOwn = decltype(teamwork)::kOwn;
-      const size_t shared_bytes =
-          static_cast<size_t>(kTeams<Team> * loss_words(op.support.atoms)) * sizeof(u32);
-      return launch_kernel(frame.stream, kParts, kPartThreads, shared_bytes,
-                           target.takes_smallest ? critic_losses<Team, kOwn, true, Stored>
-                                                 : critic_losses<Team, kOwn, false, Stored>,
-                           frame.arguments, next, projection, values_of(frame, op, gradient),
-                           loss_share, frame.scratch);
+      return launch_kernel(frame.stream, kParts, kPartThreads, 0,
+                           critic_losses<Team, decltype(teamwork)::kOwn, Stored>,
+                           values_of(frame, op, gradient), frame.floats(op.target), loss_share,
+                           frame.scratch);
     });
   });
   if (code != cudaSuccess) return code;

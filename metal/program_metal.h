@@ -42,6 +42,7 @@ bool add_op(MetalDispatches& to, const MetalFrame& frame, const ColumnSumOp& op)
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const SampleActionOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ActionGradientOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const MeanDeviationOp& op);
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const ProjectTargetOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const CriticLossOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const ActorLossOp& op);
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const AdamWOp& op);

@@ -8,7 +8,6 @@ namespace {
 
 constexpr u64 kMaxThreadgroupBytes = 32 << 10;
 constexpr u64 kMostRowsOfAGroup = 4;  // one for each simdgroup
-constexpr u64 kLossParts = 4 * kParts;
 
 template <class AnyOp>
 CategoricalValues values_of(const MetalFrame& frame, const AnyOp& op) {
@@ -22,39 +21,33 @@ CategoricalValues values_of(const MetalFrame& frame, const AnyOp& op) {
 
 }  // namespace
 
-u64 metal_scratch_floats(const CriticLossOp& op) {
-  return kLossParts + static_cast<u64>(op.rows) * static_cast<u64>(op.groups) *
-                          static_cast<u64>(op.value_stride);
-}
+u64 metal_scratch_floats(const CriticLossOp&) { return 4 * kParts; }
 
 u64 metal_scratch_floats(const ActorLossOp&) { return 2 * kParts; }
 
-// The target waits in scratch, behind the parts of the loss.
-bool add_op(MetalDispatches& to, const MetalFrame& frame, const CriticLossOp& op) {
-  const TargetProjection& projection = op.target;
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const ProjectTargetOp& op) {
   const u64 row_bytes = (static_cast<u64>(op.support.atoms) + 1) * sizeof(u32);
   const u64 rows = std::min(kMostRowsOfAGroup, kMaxThreadgroupBytes / row_bytes);
   if (rows == 0) return false;
-  float* const target = frame.scratch + kLossParts;
-  CategoricalValues next = values_of(frame, op);
-  next.logits = frame.floats(projection.logits);
-  next.bias = frame.floats(projection.bias);
   const ProjectTargetArgs arguments = {
       frame.arguments,
-      next,
-      {projection.source_rows, projection.reward_column, projection.done_column,
-       projection.truncated_column, projection.gamma, frame.floats(projection.log_probability),
-       frame.floats(projection.log_alpha)},
-      target,
-      projection.takes_smallest ? 1 : 0,
+      values_of(frame, op),
+      {op.source_rows, op.reward_column, op.done_column, op.truncated_column, op.gamma,
+       frame.floats(op.log_probability), frame.floats(op.log_alpha)},
+      frame.floats(op.target),
+      op.takes_smallest ? 1 : 0,
       static_cast<int>(rows)};
   to.add("project_targets", arguments, groups_for(static_cast<u64>(op.rows), rows),
          static_cast<uint32_t>(rows) * kSimdWidth, static_cast<uint32_t>(rows * row_bytes));
+  return true;
+}
+
+bool add_op(MetalDispatches& to, const MetalFrame& frame, const CriticLossOp& op) {
   const float share = 1.0f / static_cast<float>(op.rows);
   const float group_share = share / static_cast<float>(op.groups);
   const float loss_share = op.is_mean_over_groups ? group_share : share;
   add_parts(to, "critic_losses",
-            CriticLossArgs{values_of(frame, op), loss_share, target,
+            CriticLossArgs{values_of(frame, op), loss_share, frame.floats(op.target),
                            frame.floats(op.logits_gradient), frame.scratch});
   const FinishCriticLossArgs finish = {frame.scratch,
                                        loss_share,

@@ -90,16 +90,12 @@ TEST(C51Body, CrossEntropyAndItsGradientAreTheCpus) {
     const auto count = static_cast<uint64_t>(atoms);
     Workspace workspace;
     CriticLossOp op{};
-    op.rows = op.groups = op.target.source_rows = 1;
+    op.rows = op.groups = 1;
     op.support = {atoms, -20, 20};
     op.value_stride = atoms;
-    op.target.gamma = 1.0f;  // the target is the next distribution
-    op.target.logits = workspace.add_floats("next_logits", count);
-    op.target.bias = workspace.add_floats("next_bias", count);
-    op.target.log_probability = workspace.add_floats("log_probability", 1);
-    op.target.log_alpha = workspace.add_floats("log_alpha", 1);
     op.logits = workspace.add_floats("logits", count);
     op.bias = workspace.add_floats("bias", count);
+    op.target = workspace.add_floats("target", count);
     op.logits_gradient = workspace.add_floats("gradient", count);
     op.loss = workspace.add_floats("loss", 1);
     op.value_mean = workspace.add_floats("value_mean", 1);
@@ -110,13 +106,8 @@ TEST(C51Body, CrossEntropyAndItsGradientAreTheCpus) {
     const std::vector<float> target = distribution(atoms);
     std::copy(logits.begin(), logits.end(), workspace.floats(op.logits));
     std::copy(bias.begin(), bias.end(), workspace.floats(op.bias));
-    for (size_t i = 0; i < count; ++i) {
-      workspace.floats(op.target.logits)[i] = std::log(target[i]);
-    }
-    const float nothing = 0;  // reward, done, truncated
-    Arguments arguments{};
-    arguments.rows = &nothing;
-    execute(op, CpuFrame{workspace, arguments});
+    std::copy(target.begin(), target.end(), workspace.floats(op.target));
+    execute(op, CpuFrame{workspace, Arguments{}});
     for (const int lanes : {1, 7, 32}) {
       std::vector<float> gradient(count);
       float loss = 0, value = 0;

@@ -82,36 +82,25 @@ TEST(C51, BeyondTheSupportAllMassIsOnTheEnd) {
   EXPECT_NEAR(target[0], 1.0, 1e-6);
 }
 
-void add_loss(Workspace& workspace, uint64_t values, uint64_t biases, CriticLossOp* op) {
-  op->logits = workspace.add_floats("logits", values);
-  op->bias = workspace.add_floats("bias", biases);
-  op->logits_gradient = workspace.add_floats("gradient", values);
-  op->loss = workspace.add_floats("loss", 4);
-  op->value_mean = op->loss + 1;
-  op->value_max = op->loss + 2;
-  op->value_min = op->loss + 3;
-}
-
-// One row through the op: columns reward, done, truncated. What the target was shows in the
-// gradient.
+// One row through the op: columns reward, done, truncated.
 struct TargetRow {
   Workspace workspace;
-  CriticLossOp op{};
+  ProjectTargetOp op{};
 
   explicit TargetRow(int groups) {
-    op.rows = op.target.source_rows = 1;
+    op.rows = op.source_rows = 1;
     op.groups = groups;
     op.support = {101, -20.0f, 20.0f};
     op.value_stride = 101;
-    op.target.reward_column = 0;
-    op.target.done_column = 1;
-    op.target.truncated_column = 2;
-    op.target.gamma = 0.97f;
-    op.target.logits = workspace.add_floats("next_logits", groups * 101);
-    op.target.bias = workspace.add_floats("next_bias", groups * 101);
-    op.target.log_probability = workspace.add_floats("log_probability", 1);
-    op.target.log_alpha = workspace.add_floats("log_alpha", 1);
-    add_loss(workspace, groups * 101, groups * 101, &op);
+    op.reward_column = 0;
+    op.done_column = 1;
+    op.truncated_column = 2;
+    op.gamma = 0.97f;
+    op.logits = workspace.add_floats("logits", groups * 101);
+    op.bias = workspace.add_floats("bias", groups * 101);
+    op.log_probability = workspace.add_floats("log_probability", 1);
+    op.log_alpha = workspace.add_floats("log_alpha", 1);
+    op.target = workspace.add_floats("target", groups * 101);
     workspace.allocate();
   }
   std::vector<float> run(float reward, float done, float truncated, int group) {
@@ -120,11 +109,8 @@ struct TargetRow {
     arguments.rows = row;
     arguments.row_stride = 3;
     execute(op, CpuFrame{workspace, arguments});
-    std::vector<float> target(101);  // the gradient is that of uniform probabilities
-    for (size_t i = 0; i < target.size(); ++i) {
-      target[i] = 1.0f / 101 - workspace.floats(op.logits_gradient)[group * 101 + i];
-    }
-    return target;
+    const float* target = workspace.floats(op.target) + group * 101;
+    return {target, target + 101};
   }
 };
 
@@ -132,7 +118,7 @@ struct TargetRow {
 // as terminated alone.
 TEST(C51, ATerminatedRowsTargetIsItsReward) {
   TargetRow row(2);
-  *row.workspace.floats(row.op.target.log_probability) = -7.0f;  // no entropy part either
+  *row.workspace.floats(row.op.log_probability) = -7.0f;  // no entropy part either
   const Support support = row.op.support;
   for (int group = 0; group < 2; ++group) {
     EXPECT_NEAR(mean(support, row.run(1.3f, 1.0f, 0.0f, group)), 1.3, 1e-5);
@@ -141,9 +127,9 @@ TEST(C51, ATerminatedRowsTargetIsItsReward) {
 
 TEST(C51, ATruncatedRowBootstrapsLikeARunningOne) {
   TargetRow row(1);
-  *row.workspace.floats(row.op.target.log_probability) = -2.0f;
-  *row.workspace.floats(row.op.target.log_alpha) = std::log(0.5f);
-  row.workspace.floats(row.op.target.logits)[60] = 50.0f;  // next value z = -20 + 60 * 0.4 = 4
+  *row.workspace.floats(row.op.log_probability) = -2.0f;
+  *row.workspace.floats(row.op.log_alpha) = std::log(0.5f);
+  row.workspace.floats(row.op.logits)[60] = 50.0f;  // next value z = -20 + 60 * 0.4 = 4
   const double expected = 1.3 + 0.97 * 0.5 * 2.0 + 0.97 * 4.0;
   EXPECT_NEAR(mean(row.op.support, row.run(1.3f, 0.0f, 0.0f, 0)), expected, 1e-4);
   EXPECT_NEAR(mean(row.op.support, row.run(1.3f, 1.0f, 1.0f, 0)), expected, 1e-4);
@@ -151,8 +137,8 @@ TEST(C51, ATruncatedRowBootstrapsLikeARunningOne) {
 
 TEST(C51, EachGroupProjectsItsOwnDistribution) {
   TargetRow row(2);
-  row.workspace.floats(row.op.target.logits)[60] = 50.0f;
-  row.workspace.floats(row.op.target.logits)[101 + 40] = 50.0f;  // z = -4
+  row.workspace.floats(row.op.logits)[60] = 50.0f;
+  row.workspace.floats(row.op.logits)[101 + 40] = 50.0f;  // z = -4
   EXPECT_NEAR(mean(row.op.support, row.run(0.0f, 0.0f, 0.0f, 0)), 0.97 * 4.0, 1e-4);
   EXPECT_NEAR(mean(row.op.support, row.run(0.0f, 0.0f, 0.0f, 1)), -0.97 * 4.0, 1e-4);
 }
@@ -166,24 +152,22 @@ TEST(C51, ARewardThatIsNotFinitePoisonsItsTarget) {
 TEST(C51, LogProbabilitiesAreClampedAndPassNoGradientThere) {
   Workspace workspace;
   CriticLossOp op{};
-  op.rows = op.groups = op.target.source_rows = 1;
+  op.rows = op.groups = 1;
   op.support = {3, -1.0f, 1.0f};
   op.value_stride = 3;
-  op.target.gamma = 1.0f;  // the target is the next distribution
-  op.target.logits = workspace.add_floats("next_logits", 3);
-  op.target.bias = workspace.add_floats("next_bias", 3);
-  op.target.log_probability = workspace.add_floats("log_probability", 1);
-  op.target.log_alpha = workspace.add_floats("log_alpha", 1);
-  add_loss(workspace, 3, 3, &op);
+  op.logits = workspace.add_floats("logits", 3);
+  op.bias = workspace.add_floats("bias", 3);
+  op.target = workspace.add_floats("target", 3);
+  op.logits_gradient = workspace.add_floats("gradient", 3);
+  op.loss = workspace.add_floats("loss", 4);
+  op.value_mean = op.loss + 1;
+  op.value_max = op.loss + 2;
+  op.value_min = op.loss + 3;
   workspace.allocate();
   workspace.floats(op.bias)[2] = 100.0f;  // the others have log-probability -100
-  workspace.floats(op.target.bias)[0] = std::log(0.25f);
-  workspace.floats(op.target.bias)[1] = -100.0f;
-  workspace.floats(op.target.bias)[2] = std::log(0.75f);
-  const float nothing = 0;  // reward, done, truncated
-  Arguments arguments{};
-  arguments.rows = &nothing;
-  execute(op, CpuFrame{workspace, arguments});
+  workspace.floats(op.target)[0] = 0.25f;
+  workspace.floats(op.target)[2] = 0.75f;
+  execute(op, CpuFrame{workspace, Arguments{}});
   EXPECT_NEAR(*workspace.floats(op.loss), 0.25 * 30, 1e-5);
   EXPECT_NEAR(*workspace.floats(op.value_mean), 1.0, 1e-6);
   for (int i = 0; i < 3; ++i) EXPECT_NEAR(workspace.floats(op.logits_gradient)[i], 0.0, 1e-6);

@@ -100,6 +100,7 @@ TEST(FastSacPrograms, TheTwoActionsOfAnUpdateDrawDifferentNormals) {
   EXPECT_EQ(actions[0].first_normal, 0u);
   EXPECT_EQ(actions[1].first_normal, static_cast<u32>(small_layout().action_dim));
   EXPECT_EQ(actions[1].stream, actions[0].stream);
+  EXPECT_EQ(ops_of<ProjectTargetOp>(*programs.critic_program)[0].groups, 2);
   EXPECT_EQ(ops_of<CriticLossOp>(*programs.critic_program)[0].groups, 2);
 }
 

@@ -51,7 +51,7 @@ TEST(FlashSacPrograms, TrainingSeesBothStatesTogether) {
   }
   EXPECT_EQ(training, 3 * 5);    // targets, critics, actor
   EXPECT_EQ(evaluating, 2 * 5);  // next action, critics of the actor's loss
-  EXPECT_TRUE(ops_of<CriticLossOp>(*programs.critic_program)[0].target.takes_smallest);
+  EXPECT_TRUE(ops_of<ProjectTargetOp>(*programs.critic_program)[0].takes_smallest);
   EXPECT_TRUE(ops_of<CriticLossOp>(*programs.critic_program)[0].is_mean_over_groups);
   EXPECT_TRUE(ops_of<ActorLossOp>(*programs.whole_program)[0].takes_smallest);
   EXPECT_TRUE(ops_of<TemperatureOp>(*programs.critic_program).empty());

@@ -208,10 +208,44 @@ TEST_P(ProgramLaunchNormTest, NoiseOfEachRowsOwnTick) {
   });
 }
 
-TEST_P(ProgramLaunchNormTest, TheSmallerCriticsValue) {
+// Columns 0, 1, 2 of a row: reward, done, truncated.
+std::vector<float> reward_rows(int rows) {
+  std::vector<float> batch(static_cast<size_t>(rows) * 3);
+  for (int r = 0; r < rows; ++r) {
+    float* row = batch.data() + r * 3;
+    row[0] = 5.0f * random_normal(random_source(5, kStreamReset, static_cast<u32>(r), 0), 0);
+    row[1] = r % 4 == 3 ? 1.0f : 0.0f;
+    row[2] = r % 8 == 7 ? 1.0f : 0.0f;
+  }
+  return batch;
+}
+
+TEST_P(ProgramLaunchNormTest, TheSmallerCriticsTargetAndValue) {
   for (const int atoms : {11, 101, 501}) {
     SCOPED_TRACE(atoms);
     const uint64_t columns = 2 * static_cast<uint64_t>(atoms);
+    Trial target;
+    ProjectTargetOp project{};
+    project.rows = 80;
+    project.source_rows = 40;
+    project.groups = 2;
+    project.support = {atoms, -5, 5};
+    project.value_stride = atoms;
+    project.done_column = 1;
+    project.truncated_column = 2;
+    project.gamma = 0.97f;
+    project.takes_smallest = true;
+    project.logits = target.add("logits", 80 * columns);
+    project.bias = target.add("bias", columns);
+    project.log_probability = target.add("log_probability", 80);
+    project.log_alpha = target.add("log_alpha", 1, 0, -1);
+    project.target = target.add("target", 80 * columns);
+    target.batch = reward_rows(40);
+    target.batch[3 * 7] = NAN;
+    target.with.row_stride = 3;
+    target.with.reward_scale = 0.3f;
+    target.run(GetParam(), project, 1e-5);
+
     Trial value;
     ActorLossOp loss{};
     loss.rows = 301;
@@ -228,6 +262,25 @@ TEST_P(ProgramLaunchNormTest, TheSmallerCriticsValue) {
     loss.entropy = value.add("entropy", 1);
     value.run(GetParam(), loss, 2e-5);
   }
+}
+
+TEST_P(ProgramLaunchNormTest, TheMeanOfBothCriticsLosses) {
+  Trial trial;
+  CriticLossOp op{};
+  op.rows = 301;
+  op.groups = 2;
+  op.support = {101, -5, 5};
+  op.value_stride = 101;
+  op.is_mean_over_groups = true;
+  op.logits = trial.add("logits", 602 * 101, 2);
+  op.bias = trial.add("bias", 202);
+  op.target = trial.add("target", 602 * 101, 0, 1.0f / 101);
+  op.logits_gradient = trial.add("logits_gradient", 602 * 101);
+  op.loss = trial.add("loss", 1);
+  op.value_mean = trial.add("value_mean", 1);
+  op.value_max = trial.add("value_max", 1);
+  op.value_min = trial.add("value_min", 1);
+  trial.run(GetParam(), op, 2e-5);
 }
 
 }  // namespace

@@ -40,54 +40,54 @@ CategoricalOp categorical(int rows, int atoms) {
   return op;
 }
 
-// The target's part of a loss of rows like reward_rows().
-void add_target(Trial& trial, CriticLossOp* op) {
-  const uint64_t biases = 2 * static_cast<uint64_t>(op->value_stride);
-  TargetProjection& target = op->target;
-  target.source_rows = 40;
-  target.reward_column = 0;
-  target.done_column = 1;
-  target.truncated_column = 2;
-  target.gamma = 0.97f;
-  target.logits = trial.add("next_logits", static_cast<uint64_t>(op->rows) * biases);
-  target.bias = trial.add("next_bias", biases);
-  target.log_probability = trial.add("log_probability", static_cast<uint64_t>(op->rows));
-  target.log_alpha = trial.add("log_alpha", 1, 0, -1);
-  trial.batch = reward_rows(40);
-  trial.with.row_stride = 3;
+TEST_P(ProgramLaunchValueTest, ProjectTarget) {
+  for (const auto& [atoms, rows] :
+       {std::pair{2, 80}, {11, 80}, {101, 80}, {501, 80}, {600, 80}, {101, kManyRows}}) {
+    SCOPED_TRACE(std::to_string(atoms) + " atoms, " + std::to_string(rows) + " rows");
+    Trial trial;
+    ProjectTargetOp op = categorical<ProjectTargetOp>(rows, atoms);
+    op.source_rows = 40;
+    op.reward_column = 0;
+    op.done_column = 1;
+    op.truncated_column = 2;
+    op.gamma = 0.97f;
+    const uint64_t values = 2 * static_cast<uint64_t>(rows * op.value_stride);
+    op.logits = trial.add("logits", values);
+    op.bias = trial.add("bias", 2 * static_cast<uint64_t>(op.value_stride));
+    op.log_probability = trial.add("log_probability", static_cast<uint64_t>(rows));
+    op.log_alpha = trial.add("log_alpha", 1, 0, -1);
+    op.target = trial.add("target", values);
+    trial.batch = reward_rows(40);
+    trial.batch[3 * 7] = NAN;
+    trial.batch[3 * 9] = INFINITY;
+    trial.with.row_stride = 3;
+    trial.run(GetParam(), op, 1e-5);
+  }
 }
 
-void add_loss(Trial& trial, uint64_t values, float scale, CriticLossOp* op) {
-  op->logits = trial.add("logits", values, scale);
-  op->bias = trial.add("bias", static_cast<uint64_t>(op->groups) * op->value_stride);
-  op->logits_gradient = trial.add_activation("logits_gradient", values);
-  op->loss = trial.add("loss", 1);
-  op->value_mean = trial.add("value_mean", 1);
-  op->value_max = trial.add("value_max", 1);
-  op->value_min = trial.add("value_min", 1);
-}
-
-// With what is not a number in some rewards, and without: the loss is one number for all rows.
 TEST_P(ProgramLaunchValueTest, CriticLoss) {
   in_each_storage(GetParam(), 5e-5, [&](Precision precision, double tolerance) {
     for (const auto& [atoms, rows] :
-         {std::pair{2, 1200}, {11, 1200}, {101, 1200}, {501, 80}, {600, 80}, {101, kManyRows}}) {
-      for (const bool takes_smallest : {false, true}) {
-        for (const bool has_nan : {false, true}) {
-          SCOPED_TRACE(std::to_string(atoms) + " atoms, " + std::to_string(rows) + " rows");
-          Trial trial;
-          CriticLossOp op = categorical<CriticLossOp>(rows, atoms);
-          op.is_mean_over_groups = op.target.takes_smallest = takes_smallest;
-          add_target(trial, &op);
-          // Some log-probabilities are below the floor.
-          add_loss(trial, 2 * static_cast<uint64_t>(rows) * op.value_stride, 8, &op);
-          if (has_nan) {
-            trial.batch[3 * 7] = NAN;
-            trial.batch[3 * 9] = INFINITY;
-          }
-          trial.run(GetParam(), op, tolerance, precision);
+         {std::pair{2, 1201}, {11, 1201}, {101, 1201}, {501, 50}, {600, 50}, {101, kManyRows}}) {
+      SCOPED_TRACE(std::to_string(atoms) + " atoms, " + std::to_string(rows) + " rows");
+      Trial trial;
+      CriticLossOp op = categorical<CriticLossOp>(rows, atoms);
+      const uint64_t stride = static_cast<uint64_t>(op.value_stride);
+      const uint64_t values = 2 * static_cast<uint64_t>(op.rows) * stride;
+      op.logits = trial.add("logits", values, 8);  // some log-probabilities below the floor
+      op.bias = trial.add("bias", 2 * stride);
+      op.target = trial.add("target", values);
+      op.logits_gradient = trial.add_activation("logits_gradient", values);
+      op.loss = trial.add("loss", 1);
+      op.value_mean = trial.add("value_mean", 1);
+      op.value_max = trial.add("value_max", 1);
+      op.value_min = trial.add("value_min", 1);
+      trial.run(GetParam(), op, tolerance, precision, [&](Workspace& workspace) {
+        for (uint64_t i = 0; i < values; ++i) {
+          float& target = *workspace.floats(op.target + i);
+          target = std::abs(target) / static_cast<float>(op.support.atoms);
         }
-      }
+      });
     }
   });
 }
@@ -104,8 +104,14 @@ TEST_P(ProgramLaunchValueTest, TheLargestAndTheSmallestValueMayStandInAnyRow) {
     op.groups = kGroups;
     op.support = {kAtoms, -20, 20};
     op.value_stride = kAtoms;
-    add_target(trial, &op);
-    add_loss(trial, kRows * kGroups * kAtoms, 1, &op);
+    op.logits = trial.add("logits", kRows * kGroups * kAtoms);
+    op.bias = trial.add("bias", kGroups * kAtoms, 0);
+    op.target = trial.add("target", kRows * kGroups * kAtoms, 0, 1.0f / kAtoms);
+    op.logits_gradient = trial.add_activation("logits_gradient", kRows * kGroups * kAtoms);
+    op.loss = trial.add("loss", 1);
+    op.value_mean = trial.add("value_mean", 1);
+    op.value_max = trial.add("value_max", 1);
+    op.value_min = trial.add("value_min", 1);
     trial.run(GetParam(), op, 5e-5, Precision::kFp32, [&](Workspace& workspace) {
       *workspace.floats(op.logits + (largest * kAtoms + kAtoms - 1)) = 20;
       *workspace.floats(op.logits + smallest * kAtoms) = 20;

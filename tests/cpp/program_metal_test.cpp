@@ -55,17 +55,16 @@ TEST(ProgramMetal, ProjectsAsManyRowsAtATimeAsTheirAtomsLeaveRoomFor) {
   for (const auto& [atoms, rows] : {std::pair{101, 4}, {4095, 2}, {8191, 1}, {8192, 0}}) {
     Workspace workspace;
     const uint64_t values = static_cast<uint64_t>(atoms) * 3;
-    CriticLossOp op{};
-    op.rows = op.target.source_rows = 3;
+    ProjectTargetOp op{};
+    op.rows = op.source_rows = 3;
     op.groups = 1;
     op.support = {atoms, -1, 1};
     op.value_stride = atoms;
-    op.target.logits = op.logits = workspace.add_floats("logits", values);
-    op.target.bias = op.bias = workspace.add_floats("bias", static_cast<uint64_t>(atoms));
-    op.target.log_probability = workspace.add_floats("log_probability", 3);
-    op.target.log_alpha = workspace.add_floats("log_alpha", 1);
-    op.logits_gradient = workspace.add_floats("gradient", values);
-    op.loss = op.value_mean = op.value_max = op.value_min = workspace.add_floats("loss", 1);
+    op.logits = workspace.add_floats("logits", values);
+    op.target = workspace.add_floats("target", values);
+    op.bias = workspace.add_floats("bias", static_cast<uint64_t>(atoms));
+    op.log_probability = workspace.add_floats("log_probability", 3);
+    op.log_alpha = workspace.add_floats("log_alpha", 1);
     Program program("metal", workspace);
     program.record(op);
     std::vector<void*> carriers(workspace.carriers().size());

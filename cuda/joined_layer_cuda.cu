@@ -6,8 +6,6 @@
 //
 // A team's tile: products into registers; linear values, rounded, out; sums of values and squares
 // to all blocks of the cluster; mean and deviation from theirs; the activation out.
-#include <algorithm>
-
 #include "dense_layer_body.h"
 #include "hopper.cuh"
 #include "joined_layer.cuh"
@@ -23,6 +21,8 @@ constexpr int kTeams = 2, kTeamThreads = 256, kTeamWarps = kTeamThreads / kWarp;
 constexpr int kThreads = kTeams * kTeamThreads + kWarp;
 constexpr int kGroupWarps = 4;  // that multiply together; a team's two groups share its columns
 constexpr int kGroups = kTeamWarps / kGroupWarps;
+constexpr int kGroupColumns = 96, kColumns = kGroups * kGroupColumns;  // of a group, of a block
+constexpr int kWidth = kParts * kColumns;
 constexpr int kStages = 3;  // tiles of rows in shared memory
 constexpr int kStepInputs = 16;
 // Inputs lie in boxes of 64 and one of 16 columns, zero where there are no more.
@@ -34,10 +34,7 @@ constexpr int kStatistics = kParts * kGroups;  // of a row: sums of so many part
 constexpr int kLeastTilesOfACluster = 6;
 
 // A block's shared memory. What the bulk engine swizzles lies at multiples of 1,024 bytes.
-template <int kGroupColumns>
 struct Shared {
-  static constexpr int kColumns = kGroups * kGroupColumns;  // of the block
-
   template <int kRows>
   struct Inputs {
     Bf16 boxes[kBoxes][kRows][kBoxInputs];
@@ -72,14 +69,14 @@ struct Joined {
 struct Share {
   int group, first, apart, tiles, first_column;
 
-  __device__ Share(const Joined& layer, int columns) {
+  explicit __device__ Share(const Joined& layer) {
     const int cluster = static_cast<int>(blockIdx.x) / kParts;
     const int clusters = static_cast<int>(gridDim.x) / kParts;
     group = cluster % layer.groups;
     first = cluster / layer.groups;
     apart = clusters / layer.groups;
     tiles = (layer.rows + kTileRows - 1) / kTileRows;
-    first_column = static_cast<int>(rank_in_cluster()) * columns;
+    first_column = static_cast<int>(rank_in_cluster()) * kColumns;
   }
 };
 
@@ -94,8 +91,7 @@ __device__ void fetch(Inputs& to, const CUtensorMap& boxes, const CUtensorMap& l
 }
 
 // By one thread.
-template <int kGroupColumns>
-__device__ void fetch_all(Shared<kGroupColumns>& shared, const Maps& maps, const Share& share) {
+__device__ void fetch_all(Shared& shared, const Maps& maps, const Share& share) {
   fetch(shared.weights, maps.weights, maps.last_of_weights, &shared.has_weights, share.first_column,
         share.group);
   int turn = 0;
@@ -108,12 +104,11 @@ __device__ void fetch_all(Shared<kGroupColumns>& shared, const Maps& maps, const
 }
 
 // One thread of a team.
-template <int kGroupColumns>
 class Worker {
  public:
   static constexpr int kSums = kGroupColumns / 2;  // of a thread: two rows, a fourth of the columns
 
-  __device__ Worker(Shared<kGroupColumns>& shared, int team)
+  __device__ Worker(Shared& shared, int team)
       : shared_(shared),
         team_(team),
         // Of a warp, to the compiler's knowledge: it then computes addresses once for all lanes.
@@ -183,11 +178,10 @@ class Worker {
 #pragma unroll
     for (int input = 0; input < kBoxes * kBoxInputs; input += kStepInputs) {
       const u32 box = input / kBoxInputs, within = input % kBoxInputs * sizeof(Bf16);
-      Multiply<kGroupColumns>::add(
-          sums, moved(rows_, further + box * sizeof(shared_.rows[0].boxes[0]) + within),
-          moved(weights_, box * sizeof(shared_.weights.boxes[0]) + within), input > 0);
+      add_products(sums, moved(rows_, further + box * sizeof(shared_.rows[0].boxes[0]) + within),
+                   moved(weights_, box * sizeof(shared_.weights.boxes[0]) + within), input > 0);
     }
-    Multiply<kGroupColumns>::add(sums, moved(last_rows_, further), last_weights_, true);
+    add_products(sums, moved(last_rows_, further), last_weights_, true);
     finish_products();
     if (lane_ == 0) barrier_arrive(&shared_.has_room[stage]);
   }
@@ -289,7 +283,7 @@ class Worker {
   __device__ int own_row() const { return warp_ * (kWarp / 4) + lane_ / 4; }
 
   __device__ static LayerNorm norm_of(float2 sums) {
-    return layer_rough_norm(sums.x, sums.y, 1.0f / (kParts * kGroups * kGroupColumns));
+    return layer_rough_norm(sums.x, sums.y, 1.0f / kWidth);
   }
 
   __device__ static void put(const Joined& layer, int group, int row, const LayerNorm& norm) {
@@ -300,8 +294,8 @@ class Worker {
   }
 
   // The tile of the whole team.
-  __device__ void store(const typename Shared<kGroupColumns>::Results& results,
-                        const CUtensorMap& map, const Share& share, int tile) {
+  __device__ void store(const Shared::Results& results, const CUtensorMap& map, const Share& share,
+                        int tile) {
     fence_for_engine();
     sync_team();
     if (!leads()) return;
@@ -313,7 +307,7 @@ class Worker {
     end_stores();
   }
 
-  Shared<kGroupColumns>& shared_;
+  Shared& shared_;
   const int team_, group_, warp_, lane_;
   const float2* bias_;
   const float4* affine_;
@@ -321,14 +315,12 @@ class Worker {
   u64 weights_, last_weights_, rows_, last_rows_;
 };
 
-template <int kGroupColumns>
 __global__ void __launch_bounds__(kThreads, 1)
     join_layer(const __grid_constant__ Maps maps, const Joined layer) {
   wait_for_kernels_before();
-  using Memory = Shared<kGroupColumns>;
   extern __shared__ __align__(1024) unsigned char memory[];
-  Memory& shared = *reinterpret_cast<Memory*>(memory);
-  const Share share(layer, Memory::kColumns);
+  Shared& shared = *reinterpret_cast<Shared*>(memory);
+  const Share share(layer);
   if (threadIdx.x == 0) {
     for (int i = 0; i < kStages; ++i) {
       barrier_init(&shared.has_rows[i], 1);
@@ -342,8 +334,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     barriers_are_made();
   }
-  for (int i = static_cast<int>(threadIdx.x); i < Memory::kColumns / 2; i += kThreads) {
-    const int at = share.group * kParts * Memory::kColumns + share.first_column + 2 * i;
+  for (int i = static_cast<int>(threadIdx.x); i < kColumns / 2; i += kThreads) {
+    const int at = share.group * kWidth + share.first_column + 2 * i;
     shared.bias[i] = {layer.bias[at], layer.bias[at + 1]};
     shared.affine[i] = {0.5f * layer.gain[at], 0.5f * layer.gain[at + 1], 0.5f * layer.shift[at],
                         0.5f * layer.shift[at + 1]};
@@ -352,7 +344,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   sync_cluster();  // no block writes to one whose barriers are not made
   const int team = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / kTeamThreads, 0);
   if (team < kTeams) {
-    Worker<kGroupColumns>(shared, team).compute_all(maps, layer, share);
+    Worker(shared, team).compute_all(maps, layer, share);
   } else if (threadIdx.x == kTeams * kTeamThreads) {
     fetch_all(shared, maps, share);
   }
@@ -406,7 +398,6 @@ struct Places {
   const Bf16 *input, *weights, *linear, *output;
 };
 
-template <int kGroupColumns>
 bool encode_all(const DenseForwardOp& op, const Places& places, Maps* maps) {
   const GemmOp& product = op.product;
   const LayerForwardOp& layer = op.layer;
@@ -423,7 +414,7 @@ bool encode_all(const DenseForwardOp& op, const Places& places, Maps* maps) {
                   static_cast<u64>(product.k),
                   static_cast<u64>(layer.width) * product.k,
                   columns,
-                  Shared<kGroupColumns>::kColumns,
+                  kColumns,
                   1,
                   swizzle};
   };
@@ -447,10 +438,8 @@ bool encode_all(const DenseForwardOp& op, const Places& places, Maps* maps) {
          encode(results(places.output), &maps->output);
 }
 
-template <int kGroupColumns>
 cudaError_t launch(const CudaFrame& frame, const DenseForwardOp& op, const Places& places) {
-  constexpr size_t kBytes = sizeof(Shared<kGroupColumns>);
-  const auto kernel = join_layer<kGroupColumns>;
+  constexpr size_t kBytes = sizeof(Shared);
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeClusterDimension;
   attributes[0].val.clusterDim = {kParts, 1, 1};
@@ -465,9 +454,10 @@ cudaError_t launch(const CudaFrame& frame, const DenseForwardOp& op, const Place
   config.numAttrs = 1;
   static const int clusters = [&] {
     int found = 0;
-    const bool is_known = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               static_cast<int>(kBytes)) == cudaSuccess &&
-                          cudaOccupancyMaxActiveClusters(&found, kernel, &config) == cudaSuccess;
+    const bool is_known =
+        cudaFuncSetAttribute(join_layer, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(kBytes)) == cudaSuccess &&
+        cudaOccupancyMaxActiveClusters(&found, join_layer, &config) == cudaSuccess;
     return is_known ? found : 0;
   }();
   const LayerForwardOp& layer = op.layer;
@@ -475,7 +465,7 @@ cudaError_t launch(const CudaFrame& frame, const DenseForwardOp& op, const Place
   const int tiles = (layer.rows + kTileRows - 1) / kTileRows;
   if (of_a_group == 0 || tiles < kLeastTilesOfACluster * of_a_group) return cudaErrorNotSupported;
   Maps maps;
-  if (!encode_all<kGroupColumns>(op, places, &maps)) return cudaErrorNotSupported;
+  if (!encode_all(op, places, &maps)) return cudaErrorNotSupported;
   config.gridDim = dim3(static_cast<unsigned>(kParts * layer.groups * of_a_group));
   config.numAttrs = 2;
   const Joined joined = {layer.rows,
@@ -486,7 +476,7 @@ cudaError_t launch(const CudaFrame& frame, const DenseForwardOp& op, const Place
                          frame.floats(layer.shift),
                          frame.floats(layer.mean),
                          frame.floats(layer.inverse_deviation)};
-  return cudaLaunchKernelEx(&config, kernel, maps, joined);
+  return cudaLaunchKernelEx(&config, join_layer, maps, joined);
 }
 
 // All networks read the same rows of few inputs, as the first layer's do, and their weights lie
@@ -520,7 +510,7 @@ cudaError_t launch_joined_layer(const CudaFrame& frame, const DenseForwardOp& op
   constexpr size_t kEngineBytes = 16;  // of addresses and distances
   const GemmOp& product = op.product;
   if (!frame.is_bf16(product.a) || !frame.is_bf16(product.c) || !frame.is_bf16(op.layer.output) ||
-      !is_first_layer(op)) {
+      op.layer.width != kWidth || !is_first_layer(op)) {
     return cudaErrorNotSupported;
   }
   const Places places = {frame.at<Bf16>(product.a), frame.product_copy(product.b),
@@ -531,14 +521,7 @@ cudaError_t launch_joined_layer(const CudaFrame& frame, const DenseForwardOp& op
       product.k * sizeof(Bf16) % kEngineBytes != 0) {
     return cudaErrorNotSupported;
   }
-  switch (op.layer.width) {
-    case kParts* Shared<64>::kColumns:
-      return launch<64>(frame, op, places);
-    case kParts* Shared<96>::kColumns:
-      return launch<96>(frame, op, places);
-    default:
-      return cudaErrorNotSupported;
-  }
+  return launch(frame, op, places);
 }
 
 }  // namespace millrace

@@ -122,6 +122,9 @@ MR_LOOP_FN void layer_backward_row(const Team& team, const Parameters& parameter
 // Both sums of a row in one pass: their cancellation is below what bf16 keeps of the row. With
 // h = y / 2, the activation is h + h tanh(h); so `parameters` holds half of gain and shift.
 
+// Of half a value, which is what halved gains and shifts make.
+MR_LOOP_FN float layer_rough_silu(float half) { return half * layer_rough_tanh(half) + half; }
+
 // Of a row's sums; share: 1 / its width.
 MR_LOOP_FN LayerNorm layer_rough_norm(float sum, float squares, float share) {
   LayerNorm norm;
@@ -147,7 +150,7 @@ MR_LOOP_FN LayerNorm layer_forward_row_rough(const Team& team, const Parameters&
   each_own_column<kOwn, kVector>(team, width, [&](int own, int) {
     const float normalised = row[own] * norm.inverse_deviation + offset;
     const float half = normalised * parameters.gain[own] + parameters.shift[own];
-    row[own] = half * layer_rough_tanh(half) + half;
+    row[own] = layer_rough_silu(half);
   });
   return norm;
 }

@@ -400,6 +400,12 @@ void Program::append(const Record& record) {
     MR_CHECK(!gemm->accumulates || (!gemm->bias.used() && !gemm->has_relu),
              who + " accumulates, so it has no bias and no ReLU");
   }
+  if (const auto* dense = std::get_if<DenseForwardOp>(&record.op)) {
+    const Operand result = dense->product.c, linear = dense->layer.linear;
+    MR_CHECK(result.carrier == linear.carrier && result.offset == linear.offset &&
+                 dense->product.m == dense->layer.rows,
+             who + " has a layer that is not of its product's result");
+  }
   if (const auto* step = std::get_if<AdamWOp>(&record.op)) {
     MR_CHECK(step->rows.empty() || end_of(step->rows) == step->count,
              who + " has rows that are not all of its parameters, one behind the other");

@@ -223,8 +223,7 @@ class Worker {
         const float* const v = sums + at + 4 * half;
         const float4 affine = affine_[at + 4 * half];
         const auto output = [&](float value, float scale, float offset, float gain, float shift) {
-          const float y = (value * scale + offset) * gain + shift;
-          return y * layer_rough_tanh(y) + y;
+          return layer_rough_silu((value * scale + offset) * gain + shift);
         };
         const auto row = [&](const float* values, float scale, float offset) {
           return pair_of(output(values[0], scale, offset, affine.x, affine.z),

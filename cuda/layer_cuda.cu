@@ -18,8 +18,10 @@ namespace millrace {
 namespace {
 
 constexpr int kColumnWarps = 1536;  // of a launch
-// Of a backward pass with sums, whose registers leave room for few: by a lane's columns.
+// Of a backward pass, by a lane's columns: sums leave registers for few, and where there are none,
+// few columns leave them for many.
 constexpr int kMany = 12, kManyWarps = 1584, kMost = 16, kMostWarps = 1056;
+constexpr int kWarpsWithoutSums = 3168;
 constexpr int kSums = 3;  // gain, shift, bias
 constexpr int kSumThreads = 256;
 
@@ -198,13 +200,15 @@ Chunks forward_chunks(const LayerForwardOp& op) {
 
 Chunks backward_chunks(const LayerBackwardOp& op) {
   int warps = kBackwardWarps;
-  if (op.bias_gradient.used()) {
-    with_spread(op.width, [&](auto row) {
-      constexpr int kOwn = decltype(row)::kOwn;
+  with_spread(op.width, [&](auto row) {
+    constexpr int kOwn = decltype(row)::kOwn;
+    if (!op.bias_gradient.used()) {
+      warps = kOwn > kMost ? kBackwardWarps : kWarpsWithoutSums;
+    } else {
       warps = kOwn > kMost ? kMostWarps : kOwn > kMany ? kManyWarps : kBackwardWarps;
-      return cudaSuccess;
-    });
-  }
+    }
+    return cudaSuccess;
+  });
   return row_chunks(op.rows, op.groups * kRowWarps, warps);
 }
 

@@ -78,6 +78,14 @@ final class PlayCommand implements Callable<Integer> {
       throw new BadInputException("--seed " + seed + ": expected at least 0");
     }
     try (Checkpoint checkpoint = checkpoint(directory)) {
+      if (directory.hasChangedConfig(checkpoint.info())) {
+        context
+            .err()
+            .println(
+                "warning: "
+                    + directory.config()
+                    + ": was changed since the run began, and is played as it is now");
+      }
       Play.Report report =
           Context.placed(
               resolved,

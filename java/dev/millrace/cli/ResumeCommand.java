@@ -33,6 +33,7 @@ import picocli.CommandLine.Parameters;
       "Ends at run.max_ticks or run.max_seconds, whichever comes first; 0 is no limit.",
       "Without the replay in the checkpoint (replay.save) the restored policy first collects rows",
       "again; updates go on when there are enough.",
+      "A config.yaml that was changed since the run began is refused: -s changes what may change.",
       "",
       "Examples",
       "  millrace resume runs/third",
@@ -79,10 +80,22 @@ final class ResumeCommand implements Callable<Integer> {
           newest
               .checkpoint()
               .orElseThrow(() -> new BadInputException(run + ": no complete checkpoint"))) {
+        refuseChangedConfig(directory, checkpoint);
         return resume(directory, checkpoint, text);
       }
     } finally {
       held.close();
+    }
+  }
+
+  /** What trains on would be another run than its manifest and its metrics say. */
+  private static void refuseChangedConfig(RunDirectory directory, Checkpoint checkpoint) {
+    if (directory.hasChangedConfig(checkpoint.info())) {
+      throw new BadInputException(
+          directory.config()
+              + ": was changed since the run began: put it back; change run, log and checkpoint"
+              + " with -s KEY=VALUE, everything else with a new run: millrace train "
+              + directory.config());
     }
   }
 

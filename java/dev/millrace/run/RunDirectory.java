@@ -1,8 +1,10 @@
 package dev.millrace.run;
 
+import dev.millrace.checkpoint.CheckpointInfo;
 import dev.millrace.checkpoint.CheckpointStore;
 import dev.millrace.io.FileErrors;
 import dev.millrace.io.FileOps;
+import dev.millrace.io.Sha256;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -37,6 +39,16 @@ public record RunDirectory(Path path) {
       throw new BadInputException(path + ": no run directory: it has no config.yaml");
     }
     return directory;
+  }
+
+  /** Whether config.yaml is another one than that of the run; not if the checkpoint is too old. */
+  public boolean hasChangedConfig(CheckpointInfo info) {
+    try {
+      String known = info.configSha256();
+      return !known.isEmpty() && !known.equals(Sha256.of(config()));
+    } catch (IOException e) {
+      throw new BadInputException("cannot read " + config() + ": " + FileErrors.reason(e));
+    }
   }
 
   /** Nothing that is there is ever written over, and a run is not begun in vain. */

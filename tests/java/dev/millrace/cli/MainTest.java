@@ -298,9 +298,35 @@ class MainTest {
     train("a");
     Path config = folder.resolve("a/config.yaml");
     Files.writeString(config, Files.readString(config).replace("  upright:", "  uprigt:"));
+    Path info = folder.resolve("a/checkpoints/tick-000000000020/checkpoint.json");
+    Files.writeString(info, Files.readString(info).replaceAll("\"config_sha256\".*,", ""));
     String part = ": rewards.uprigt: no such reward term; did you mean \"upright\"?";
     assertOneLine(2, part, "resume", path("a"), "--ticks", "5");
     assertTrue(err.startsWith("millrace: " + config + ":"), err);
+  }
+
+  @Test
+  void aConfigurationThatWasChangedIsNotGoneOnWith() throws IOException {
+    train("a");
+    Path config = folder.resolve("a/config.yaml");
+    String before = Files.readString(config);
+    String manifest = Files.readString(folder.resolve("a/manifest.json"));
+    for (String change : List.of("tau: 0.02", "max_ticks: 20", "actor_hidden: 64")) {
+      assertTrue(before.contains(change), before);
+      Files.writeString(config, before.replace(change, change + "1"));
+      String part = config + ": was changed since the run began: put it back";
+      assertOneLine(2, part, "resume", path("a"), "--ticks", "5");
+      assertTrue(err.contains("; change run, log and checkpoint with -s KEY=VALUE"), err);
+      assertTrue(err.endsWith(" with a new run: millrace train " + config + "\n"), err);
+      assertEquals(0, run("play", path("a"), "--episodes", "1"), () -> err);
+      assertEquals(
+          "warning: " + config + ": was changed since the run began, and is played as it is now\n",
+          err);
+    }
+    assertEquals(manifest, Files.readString(folder.resolve("a/manifest.json")));
+    Files.writeString(config, before);
+    assertEquals(0, run("resume", path("a"), "-s", "run.max_ticks=30"), () -> err);
+    assertEquals(0, run("resume", path("a"), "--ticks", "10"), () -> err);
   }
 
   @Test

@@ -10,12 +10,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
+import java.util.List;
 
 /** Where everything of a run lies. */
 public record RunDirectory(Path path) {
   /** In the parent folder, so that the next run of the kind finds it. */
   public static final String SELECTIONS = "selection.json";
 
+  private static final String CHECKPOINTS = "checkpoints";
   private static final DateTimeFormatter STAMP = DateTimeFormatter.ofPattern("yyyyMMdd-HHmmss");
 
   /** {@code runs/<task>-<algo>/<timestamp>}, not there yet. */
@@ -33,12 +35,32 @@ public record RunDirectory(Path path) {
   public static RunDirectory existing(Path path) {
     RunDirectory directory = new RunDirectory(path);
     if (!Files.isDirectory(path)) {
-      throw new BadInputException(path + ": no such run directory");
+      throw new BadInputException(
+          path
+              + (Files.exists(path)
+                  ? ": is no folder; expected a run directory"
+                  : ": no such run directory"));
     }
+    directory.refuseMisplaced();
     if (!Files.isRegularFile(directory.config())) {
       throw new BadInputException(path + ": no run directory: it has no config.yaml");
     }
     return directory;
+  }
+
+  /** A file where a folder belongs, or the other way round, would be found late and named badly. */
+  private void refuseMisplaced() {
+    for (Path folder : List.of(tensorBoard(), path.resolve(CHECKPOINTS))) {
+      if (Files.isRegularFile(folder)) {
+        throw new BadInputException(folder + ": expected a folder, and it is a file; move it away");
+      }
+    }
+    Path manifest = path.resolve("manifest.json");
+    for (Path file : List.of(config(), metrics(), trace(), manifest, RunLock.file(path))) {
+      if (Files.isDirectory(file)) {
+        throw new BadInputException(file + ": expected a file, and it is a folder; move it away");
+      }
+    }
   }
 
   /** Whether config.yaml is another one than that of the run; not if the checkpoint is too old. */
@@ -109,6 +131,6 @@ public record RunDirectory(Path path) {
   }
 
   public CheckpointStore checkpoints() {
-    return new CheckpointStore(path.resolve("checkpoints"), FileOps.SYSTEM);
+    return new CheckpointStore(path.resolve(CHECKPOINTS), FileOps.SYSTEM);
   }
 }

@@ -330,6 +330,42 @@ class MainTest {
   }
 
   @Test
+  void aFileWhereAFolderBelongsIsNamedAndTheOtherWayRound() throws IOException {
+    train("a", "-s", "log.tensorboard=false");
+    for (String name : List.of("tb", "checkpoints")) {
+      Path moved = folder.resolve("a/" + name);
+      if (Files.exists(moved)) {
+        Files.move(moved, folder.resolve(name));
+      }
+      Files.writeString(moved, "mine");
+      String part = moved + ": expected a folder, and it is a file; move it away";
+      assertOneLine(2, part, "resume", path("a"), "--ticks", "5");
+      Files.delete(moved);
+    }
+    Files.move(folder.resolve("checkpoints"), folder.resolve("a/checkpoints"));
+    for (String name :
+        List.of("metrics.csv", "manifest.json", "config.yaml", ".lock", "trace.json")) {
+      Path moved = folder.resolve("a/" + name);
+      if (Files.exists(moved)) {
+        Files.move(moved, folder.resolve(name));
+      }
+      Files.createDirectory(moved);
+      String part = moved + ": expected a file, and it is a folder; move it away";
+      assertOneLine(2, part, "resume", path("a"), "--ticks", "5");
+      Files.delete(moved);
+      if (Files.exists(folder.resolve(name))) {
+        Files.move(folder.resolve(name), moved);
+      }
+    }
+    Path checkpoint = Files.writeString(folder.resolve("a/checkpoints/tick-000000000030"), "mine");
+    assertOneLine(2, checkpoint + ": is no folder", "play", path("a"), "--checkpoint", "30");
+    Path file = Files.writeString(folder.resolve("file"), "mine");
+    assertOneLine(2, file + ": is no folder; expected a run directory", "play", file.toString());
+    assertEquals(0, run("resume", path("a"), "--ticks", "5"), () -> err);
+    assertTrue(out.contains("skipped tick-000000000030: " + checkpoint + ": is no folder"), out);
+  }
+
+  @Test
   void whatIsNoManifestIsNamed() throws IOException {
     Path file = folder.resolve("m.json");
     for (String command : List.of("show", "verify")) {

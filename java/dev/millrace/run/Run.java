@@ -199,6 +199,7 @@ public final class Run {
     state = state.to(RunState.RUNNING);
     try (Telemetry telemetry =
         new Telemetry(resolved.config(), directory, progress, start.tick())) {
+      Manifest.reserve(directory.path());
       hasBegun = true;
       Manifest.withdraw(directory.path());
       RunLoop loop =

@@ -219,6 +219,38 @@ class RunTest {
   }
 
   @Test
+  void roomForTheManifestIsKeptUntilItIsWritten() throws IOException {
+    Path room = folder.resolve("kept/.manifest.json.room");
+    List<Long> seen = new ArrayList<>();
+    Progress watching =
+        new Progress() {
+          @Override
+          public void update(Status status) {
+            seen.add(room.toFile().length());
+          }
+
+          @Override
+          public void note(String line) {}
+
+          @Override
+          public void finish() {}
+        };
+    Resolved resolved = config("run.max_ticks=10");
+    try (StopSignal signal = StopSignal.install()) {
+      RunDirectory directory = new RunDirectory(folder.resolve("kept"));
+      new Run(core, resolved, directory, watching, signal).train(report(resolved));
+    }
+    assertFalse(Files.exists(room));
+    resume("kept", watching, "run.max_ticks=20");
+    assertFalse(Files.exists(room));
+    assertEquals(List.of(256L << 10, 256L << 10), seen);
+    core.engines = () -> new FakeEngine(1).failingAfter(5);
+    assertThrows(RunFailure.class, () -> resume("kept", "run.max_ticks=30"));
+    assertFalse(Files.exists(room));
+    assertEquals(List.of(), ManifestVerifier.verify(folder.resolve("kept")));
+  }
+
+  @Test
   void aFailureKeepsTheLastCheckpointAndNamesTheFirstError() throws IOException {
     core.engines = () -> new FakeEngine(1).failingAfter(25);
     RunFailure failure =

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.node.ArrayNode;
 
 /** Checks a manifest against its JSON Schema, and the files it lists against their hashes. */
 public final class ManifestVerifier {
@@ -41,6 +42,17 @@ public final class ManifestVerifier {
     Path directory = file(runOrFile).toAbsolutePath().getParent();
     problems.addAll(Artifacts.differences(directory, manifest.path("artifacts")));
     return problems;
+  }
+
+  /** What is wrong with one file; nothing if the manifest does not list it. */
+  public static List<String> verify(Path directory, JsonNode manifest, String name) {
+    ArrayNode listed = Json.array();
+    for (JsonNode artifact : manifest.path("artifacts")) {
+      if (artifact.path("path").asString("").equals(name)) {
+        listed.add(artifact);
+      }
+    }
+    return Artifacts.differences(directory, listed);
   }
 
   static List<String> schemaErrors(JsonNode manifest) {

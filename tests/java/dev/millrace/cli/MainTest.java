@@ -588,7 +588,7 @@ class MainTest {
   }
 
   @Test
-  void runsAreCompared() {
+  void runsAreCompared() throws IOException {
     train("a");
     train("b");
     train("c", "-s", "replay.ingress_depth=3");
@@ -596,6 +596,12 @@ class MainTest {
     assertEquals(0, run("compare", path("a"), path("b"), tolerant), () -> out + err);
     assertEquals(3, run("compare", path("a"), path("c"), tolerant), () -> out + err);
     assertTrue(out.contains("replay.ingress_depth  2  3"), out);
+    Path csv = folder.resolve("b/metrics.csv");
+    List<String> lines = Files.readAllLines(csv);
+    lines.remove(1);
+    Files.write(csv, lines);
+    assertOneLine(2, csv + ": ", "compare", path("a"), path("b"), tolerant);
+    assertTrue(err.contains(": it is not what the run left, which its manifest lists"), err);
   }
 
   @Test

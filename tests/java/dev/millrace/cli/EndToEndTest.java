@@ -198,6 +198,10 @@ class EndToEndTest {
       assertTrue(
           err.startsWith(place + "unknown name \"body_quta\"; did you mean \"body_quat\"?"), err);
       assertEquals(1, err.lines().count(), err);
+      String second = "rewards.more={weight: 1, expr: 1 +}";
+      assertEquals(2, run(command, mine.toString(), "--profile", "laptop", "-s", second), out);
+      assertTrue(err.startsWith("millrace: 2 mistakes in the configuration:\n  " + mine + ":5:30"));
+      assertTrue(err.contains("\n  -s " + second + ": rewards.more.expr: column 4: "), err);
     }
     String fixed = "rewards.lean.expr=norm2(body_quat.xy)";
     assertEquals(

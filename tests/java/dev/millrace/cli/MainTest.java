@@ -136,7 +136,11 @@ class MainTest {
   void usageErrorsAreOneLine() {
     assertOneLine(2, "millrace train", "train");
     assertOneLine(2, "--bogus", "train", "cartpole_swingup", "--bogus");
-    assertOneLine(2, "did you mean", "trian");
+    assertOneLine(2, "'trian' (did you mean train?)", "trian");
+    assertOneLine(2, "'phisics' (did you mean physics?)", "bench", "phisics");
+    assertOneLine(2, "'tr' (see: millrace --help)", "tr");
+    assertOneLine(2, "(did you mean --profile?)", "train", "cartpole_swingup", "--profil=x");
+    assertOneLine(2, "(see: millrace train --help)", "train", "cartpole_swingup", "-x");
     assertOneLine(2, "--seed", "train", "cartpole_swingup", "--seed", "x");
     assertOneLine(2, "Missing required subcommand", "manifest");
     assertOneLine(2, "Missing required subcommand");

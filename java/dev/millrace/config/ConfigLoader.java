@@ -172,7 +172,7 @@ public final class ConfigLoader {
     }
     Path file = Path.of(nameOrFile);
     boolean looksLikeName = nameOrFile.matches("[A-Za-z0-9_]+");
-    if (looksLikeName && !Files.exists(file)) {
+    if (nameOrFile.isEmpty() || (looksLikeName && !Files.exists(file))) {
       throw new ConfigException(
           "no built-in configuration \""
               + nameOrFile

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.List;
+import java.util.Optional;
 
 /** Where everything of a run lies. */
 public record RunDirectory(Path path) {
@@ -85,11 +86,9 @@ public record RunDirectory(Path path) {
     while (!Files.exists(parent)) {
       parent = parent.getParent();
     }
-    try { // permissions alone do not tell: a file system may be full, or hold no new folders
-      Files.delete(Files.createTempDirectory(parent, ".millrace"));
-    } catch (IOException e) {
-      throw new BadInputException(
-          "cannot create " + path + ": " + parent + ": " + FileErrors.reason(e));
+    Optional<String> why = FileErrors.whyNothingNew(parent);
+    if (why.isPresent()) {
+      throw new BadInputException("cannot create " + path + ": " + parent + ": " + why.get());
     }
   }
 

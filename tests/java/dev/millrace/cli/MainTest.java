@@ -159,7 +159,7 @@ class MainTest {
       assertOneLine(2, "exists already", command, "g1_walk_flat", "--out", path("there"));
       String inFile = "cannot create " + path("file/run") + ": " + path("file") + ": Not a dir";
       assertOneLine(2, inFile, command, "g1_walk_flat", "--out", path("file/run"));
-      String inProc = "cannot create /proc/none/run: /proc: ";
+      String inProc = "cannot create /proc/none/run: /proc: nothing can be created there";
       assertOneLine(2, inProc, command, "g1_walk_flat", "--out", "/proc/none/run");
     }
     assertEquals(0, run("preflight", "g1_walk_flat", "--out", path("new/run")), () -> err);
@@ -168,6 +168,29 @@ class MainTest {
     assertOneLine(2, "no run directory", "play", path("there"));
     assertOneLine(2, "no such file", "manifest", "show", path("none"));
     assertEquals(List.of(), core.opened);
+  }
+
+  @Test
+  void anEmptyPathIsNone() {
+    for (String command :
+        List.of(
+            "train cartpole_swingup --out",
+            "preflight cartpole_swingup --out",
+            "bench physics --out",
+            "graph show cartpole_swingup --dot",
+            "resume",
+            "play",
+            "compare",
+            "manifest verify",
+            "trace summary",
+            "motion make")) {
+      List<String> args = new java.util.ArrayList<>(List.of(command.split(" ")));
+      args.add("");
+      assertOneLine(2, "expected a file or folder, got \"\"", args.toArray(String[]::new));
+    }
+    for (String command : List.of("train", "preflight")) {
+      assertOneLine(2, "no built-in configuration \"\" and no such file; known: ", command, "");
+    }
   }
 
   @Test
@@ -485,6 +508,20 @@ class MainTest {
     assertEquals(0, run("compare", path("a.json"), path("b.json"), "--varying", "layout"));
     assertTrue(out.contains("subject request.layout: sac | row"), out);
     assertOneLine(2, "cannot write", "bench", "physics", "--out", path("none/a.json"));
+  }
+
+  @Test
+  void anAnswerIsNotWorkedForInVain() {
+    for (String command :
+        List.of(
+            "bench physics --out",
+            "graph show g1_walk_flat --dot",
+            "motion make",
+            "motion convert a.csv")) {
+      String[] args = (command + " /proc/none").split(" ");
+      assertOneLine(2, "cannot write /proc/none: /proc: nothing can be created there", args);
+    }
+    assertFalse(core.report.has("request"), "measured for nothing");
   }
 
   @Test

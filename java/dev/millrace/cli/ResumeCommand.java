@@ -49,13 +49,14 @@ final class ResumeCommand implements Callable<Integer> {
   @Option(
       names = "--ticks",
       paramLabel = "N",
-      description = "So many ticks more, whatever the run's own limits say.")
+      description =
+          "So many ticks more, whatever the run's own limits say; not beside -s run.max_ticks.")
   private Long ticks;
 
   @Option(
       names = {"-s", "--set"},
       paramLabel = "KEY=VALUE",
-      description = "Override a key of run, log or checkpoint. Repeatable.")
+      description = "Override a key of run, log or checkpoint. Repeatable; the last one counts.")
   private List<String> overrides = new ArrayList<>();
 
   @Option(names = "--json", description = "Print the result as JSON; all else goes to stderr.")
@@ -120,7 +121,7 @@ final class ResumeCommand implements Callable<Integer> {
   }
 
   private Resolved resolve(RunDirectory directory, Checkpoint checkpoint) {
-    List<String> all = new ArrayList<>(overrides);
+    List<String> all = new ArrayList<>();
     long tick = checkpoint.info().tick();
     if (ticks != null) {
       if (ticks < 1) {
@@ -130,9 +131,11 @@ final class ResumeCommand implements Callable<Integer> {
         throw new BadInputException(
             "--ticks " + ticks + ": expected at most " + (Long.MAX_VALUE - tick));
       }
-      all.add("run.max_ticks=" + (tick + ticks));
-      all.add("run.max_seconds=0");
+      String limit = "run.max_ticks=" + (tick + ticks);
+      ConfigOptions.refuseOther("--ticks " + ticks, limit, overrides);
+      all.addAll(List.of(limit, "run.max_seconds=0"));
     }
+    all.addAll(overrides);
     Resolved resolved = ConfigLoader.resolveAgain(directory.config(), all);
     RunConfig.Run limits = resolved.config().run();
     boolean ticksDone = limits.maxTicks() > 0 && tick >= limits.maxTicks();

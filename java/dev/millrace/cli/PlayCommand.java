@@ -43,7 +43,8 @@ final class PlayCommand implements Callable<Integer> {
       names = "--episodes",
       paramLabel = "N",
       defaultValue = "20",
-      description = "How many (default: ${DEFAULT-VALUE}); each has an environment of its own.")
+      description =
+          "How many, 1 to 100000 (default: ${DEFAULT-VALUE}); each has an environment of its own.")
   private int episodes;
 
   @Option(names = "--clean", description = "Without observation noise and events.")

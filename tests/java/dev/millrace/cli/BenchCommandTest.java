@@ -1,6 +1,7 @@
 package dev.millrace.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.millrace.core.Json;
@@ -74,8 +75,14 @@ class BenchCommandTest extends CommandLineTest {
       assertOneLine(2, option + " -1: expected at least 1", args);
     }
     assertOneLine(2, "--rounds 9: expected at least 10", "bench", "graphs", "--rounds", "9");
-    assertOneLine(2, "--counted 40: expected 1 to 30", "bench", "replay", "--counted", "40");
-    String slots = "--capacity 9: expected at least 1536"; // (2 + 1) x 512
+    assertOneLine(
+        2,
+        "--counted 40: expected 1 to 30, which is --ticks",
+        "bench",
+        "replay",
+        "--counted",
+        "40");
+    String slots = "--capacity 9: expected at least 1536 = (--depth + 1) x --envs"; // (2 + 1) x 512
     assertOneLine(2, slots, "bench", "replay", "--capacity", "9");
   }
 
@@ -85,5 +92,54 @@ class BenchCommandTest extends CommandLineTest {
     core.report.putObject("iqr").put("gather_us", 0.5);
     assertEquals(0, run("bench", "replay"));
     assertTrue(out.contains("measured   median    IQR\ngather_us  12.500  0.500\n"), out);
+  }
+
+  @Test
+  void aWrongWordIsNamedWithItsOptionAndWhatIsAllowed() {
+    String devices = ": expected one of cpu, cuda, metal";
+    for (String bench :
+        List.of("replay", "graphs", "update cartpole_swingup", "learner cartpole_swingup")) {
+      assertOneLine(2, "--device x" + devices, ("bench " + bench + " --device x").split(" "));
+    }
+    assertOneLine(
+        2, "--mode x: expected one of serial, prefetch", "bench", "replay", "--mode", "x");
+    String pipelines = "--pipeline x: expected one of device_resident, cpu_pinned_double_buffer";
+    assertOneLine(2, pipelines, "bench", "replay", "--pipeline", "x");
+    String layouts = "--layout x: expected one of row, sac, critic";
+    assertOneLine(2, layouts, "bench", "replay", "--layout", "x");
+    String precisions = "--precision x: expected one of fp32, tf32, bf16";
+    assertOneLine(2, precisions, "bench", "learner", "cartpole_swingup", "--precision", "x");
+    for (String name : List.of("x", "")) {
+      String cases = "--case " + name + ": expected one of one_host_scalar, varying_inputs, ";
+      assertOneLine(2, cases, "bench", "graphs", "--case", name);
+    }
+    String dims = "--dims 98,29: expected three numbers, OBS,ACT,CRITIC";
+    assertOneLine(2, dims, "bench", "replay", "--dims", "98,29");
+    assertOneLine(2, "--model /none: no such file", "bench", "physics", "--model", "/none");
+    assertOneLine(2, "--model /: is a folder", "bench", "physics", "--model", "/");
+    assertFalse(core.report.has("request"), "measured for nothing");
+  }
+
+  @Test
+  void theHelpNamesTheLimits() {
+    assertHelp("physics", "1 to 1048576", "1 to 1024");
+    assertHelp(
+        "replay",
+        "1 to 1048576",
+        "1 to 4294967295",
+        "1 to 16",
+        "1 to 65536",
+        "at least (--depth + 1) x --envs",
+        "1 to --ticks");
+    assertHelp("update", "1 to 1048576");
+    assertHelp("graphs", "at least 10", "1 to 1048576");
+  }
+
+  private void assertHelp(String bench, String... parts) {
+    assertEquals(0, run("bench", bench, "--help"));
+    String help = out.replaceAll("\\s+", " ");
+    for (String part : parts) {
+      assertTrue(help.contains(part), part + " is not in " + help);
+    }
   }
 }

@@ -133,6 +133,10 @@ class EndToEndTest {
     String[] twice = {"cartpole_swingup", "-sdevice=metal", "--device=cpu"};
     assertEquals(2, run(with(twice, "bench", "learner")), () -> out + err);
     assertTrue(err.contains("--device cpu: the configuration names metal"), err);
+    String[] modes = {"cartpole_swingup", "--profile=laptop", "-sdevice=cpu", "--modes=graph"};
+    assertEquals(2, run(with(modes, "bench", "train")), () -> out + err);
+    assertTrue(err.startsWith("millrace: --modes graph: collector.update: device was"), err);
+    assertTrue(err.endsWith("; --modes host runs on every device\n"), err);
     String[] graph = {"cartpole_swingup", "--profile=laptop", "-sdevice=cpu", "-sgraph=on"};
     assertEquals(3, run(with(graph, "bench", "train")), () -> out + err);
   }

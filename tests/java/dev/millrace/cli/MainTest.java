@@ -468,7 +468,6 @@ class MainTest extends CommandLineTest {
       assertEquals(0, run((command + " --json").split(" ")), command);
       Json.parse(out);
     }
-    assertOneLine(2, "--dims takes three numbers", "bench", "replay", "--dims", "98,29");
     assertOneLine(2, "did you mean \"g1_walk_flat\"?", "tasks", "g1_walk_fla");
     assertOneLine(2, "did you mean \"alive\"?", "terms", "alife");
     assertOneLine(2, "did you mean \"reward\"?", "terms", "--kind", "rewards");

@@ -38,8 +38,10 @@ public final class ManifestVerifier {
   /** One line for each problem; none is a valid manifest whose files are unchanged. */
   public static List<String> verify(Path runOrFile) throws IOException {
     JsonNode manifest = read(runOrFile);
-    List<String> problems = new ArrayList<>(schemaErrors(manifest));
-    Path directory = file(runOrFile).toAbsolutePath().getParent();
+    Path file = file(runOrFile);
+    List<String> problems = new ArrayList<>();
+    schemaErrors(manifest).forEach(error -> problems.add(file + ": " + error));
+    Path directory = file.toAbsolutePath().getParent();
     problems.addAll(Artifacts.differences(directory, manifest.path("artifacts")));
     return problems;
   }
@@ -57,8 +59,13 @@ public final class ManifestVerifier {
 
   static List<String> schemaErrors(JsonNode manifest) {
     return schema().validate(manifest).stream()
-        .map(error -> error.getInstanceLocation() + ": " + error.getMessage())
+        .map(error -> place(error.getInstanceLocation().toString()) + error.getMessage())
         .toList();
+  }
+
+  /** The manifest itself has an empty one. */
+  private static String place(String location) {
+    return location.isEmpty() ? "" : location + ": ";
   }
 
   private static Schema schema() {

@@ -56,8 +56,8 @@ std::unique_ptr<Run> open_run(const nlohmann::json& config, const std::string& m
   try {
     return std::make_unique<Run>(wanted);
   } catch (const Failure& failure) {  // of keys that the mode has set, not the configuration
-    throw Failure(failure.code(),
-                  "mode " + mode + ": " + failure.what() + "; mode host runs on every device");
+    throw Failure(failure.code(), "--modes " + mode + ": " + failure.what() +
+                                      "; --modes host runs on every device");
   }
 }
 

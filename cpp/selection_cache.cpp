@@ -41,7 +41,7 @@ void SelectionCache::read() {
                           each.at("measured_at").get<int64_t>(),
                           each.at("used_at").get<int64_t>()});
     }
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const std::exception& error) {  // of the contents, or of a folder in its place
     entries_.clear();
     read_error_ = path_ + ": it is no selection cache: " + error.what();
   }

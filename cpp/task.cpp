@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "expression.h"
 #include "motion_clip.h"
@@ -178,16 +181,31 @@ ExpressionScope expression_scope(const TaskDefinition& task, RobotSize robot) {
   return scope;
 }
 
+// Throws Failure(kInvalid) with one line for each expression that is wrong.
+std::map<std::string, std::vector<ExpressionInstruction>> compile_expressions(
+    const TaskDefinition& task, RobotSize robot) {
+  const ExpressionScope scope = expression_scope(task, robot);
+  std::map<std::string, std::vector<ExpressionInstruction>> compiled;
+  std::string mistakes;
+  for (const TermUse& use : task.rewards) {
+    if (use.expression.empty()) continue;
+    try {
+      compiled[use.term] =
+          compile_expression(use.expression, scope, "rewards." + use.term + ".expr");
+    } catch (const Failure& failure) {
+      mistakes += (mistakes.empty() ? "" : "\n") + std::string(failure.what());
+    }
+  }
+  if (!mistakes.empty()) throw Failure(Code::kInvalid, mistakes);
+  return compiled;
+}
+
 void flatten_rewards(Task& task, RobotSize robot) {
   UpdateParams& params = task.params;
-  const ExpressionScope scope = expression_scope(task.definition, robot);
+  const auto expressions = compile_expressions(task.definition, robot);
   for (const TermUse& use : task.definition.rewards) {
     const bool is_table_term = use.expression.empty();
     const std::string path = "rewards." + use.term;
-    std::vector<ExpressionInstruction> instructions;
-    if (!is_table_term) {
-      instructions = compile_expression(use.expression, scope, path + ".expr");
-    }
     if (use.weight == 0) continue;
     if (params.reward_count == kMaxRewardSlots) {
       refuse(path, "at most " + std::to_string(int{kMaxRewardSlots}) + " rewards have a weight");
@@ -198,7 +216,8 @@ void flatten_rewards(Task& task, RobotSize robot) {
       slot.term = term_info(TermKind::kReward, use.term).id;
       slot.params = flatten_parameters(TermKind::kReward, use);
     } else {
-      slot.expression = append_expression(instructions, path + ".expr", params.expressions);
+      slot.expression =
+          append_expression(expressions.at(use.term), path + ".expr", params.expressions);
     }
     task.reward_names.push_back(use.term);
   }

@@ -404,6 +404,8 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
   size_t best_distance = 0;
   for (const std::string& candidate : candidates) {
     const size_t distance = edit_distance(name, candidate);
+    if (distance > std::max<size_t>(1, name.size() / 3)) continue;
+    if (distance >= std::min(name.size(), candidate.size())) continue;
     if (best.empty() || distance < best_distance) {
       best = candidate;
       best_distance = distance;
@@ -418,10 +420,15 @@ void refuse_unknown(const std::string& path, const std::string& what, const std:
   for (const std::string& candidate : allowed) {
     list += (list.empty() ? "" : ", ") + candidate;
   }
-  std::string message = path + ": unknown " + what + " \"" + name + "\"";
-  message += allowed.empty()
-                 ? "; none are allowed here"
-                 : "; did you mean \"" + nearest_name(name, allowed) + "\"? Allowed: " + list;
+  std::string message = path + ": unknown " + what + " \"" + name + "\"; ";
+  const std::string nearest = nearest_name(name, allowed);
+  if (allowed.empty()) {
+    message += "none are allowed here";
+  } else if (nearest.empty()) {
+    message += "allowed: " + list;
+  } else {
+    message += "did you mean \"" + nearest + "\"? Allowed: " + list;
+  }
   throw Failure(Code::kInvalid, message);
 }
 

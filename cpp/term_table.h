@@ -39,10 +39,11 @@ const TermInfo& term_info(TermKind kind, const std::string& name);
 
 nlohmann::json describe_terms();
 
-// The candidate with the fewest edits from `name`; empty when there are no candidates.
+// The candidate with the fewest edits from `name`; empty when there is none that keeps a letter and
+// takes at most one edit for every three letters of `name`, or one.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates);
 
-// "key.path: unknown …, allowed: a, b; did you mean …?"
+// "key.path: unknown …; did you mean …? Allowed: a, b", without the question if nothing is near.
 [[noreturn]] void refuse_unknown(const std::string& path, const std::string& what,
                                  const std::string& name, const std::vector<std::string>& allowed);
 

@@ -75,6 +75,9 @@ TEST_F(SelectionCacheTest, AFileThatCannotBeReadIsIgnoredWithTheReason) {
     EXPECT_EQ(cache.find("update", key()).why_not, cache.read_error());
     EXPECT_EQ(cache.size(), 0u);
   }
+  EXPECT_NE(SelectionCache(folder_ / ".", kNow).read_error().find(folder_ / ".: it is"),
+            std::string::npos)
+      << "a folder in its place";
   write("{\"schema\": 7}");
   EXPECT_NE(SelectionCache(path_, kNow).read_error().find("its schema is 7, not 1"),
             std::string::npos);

@@ -68,8 +68,8 @@ TEST(Task, ErrorsNameTheKeyTheLimitsAndTheNearestName) {
                 .find("did you mean \"tracking_lin_vel\""),
             std::string::npos);
   EXPECT_EQ(error_of(walk_flat({{"rewards", {{"feet_phase", {{"params", {{"sigma", 1}}}}}}}})),
-            "rewards.feet_phase.params: unknown parameter \"sigma\"; did you mean \"scale\"? "
-            "Allowed: scale, swing_height, gate_speed");
+            "rewards.feet_phase.params: unknown parameter \"sigma\"; allowed: "
+            "scale, swing_height, gate_speed");
   EXPECT_EQ(error_of(walk_flat({{"rewards", {{"feet_phase", {{"params", {{"scale", 0}}}}}}}})),
             "rewards.feet_phase.params.scale: 0.0 is outside of [1e-05, 10.0]");
   EXPECT_EQ(error_of(walk_flat({{"rewards", {{"alive", {{"weight", "big"}}}}}})),
@@ -117,6 +117,10 @@ TEST(Task, ExpressionsAreRewardsWithNamesOfTheirOwn) {
                        "\"base_lin_vel\"? Allowed: base_lin_vel, ",
                        0),
             0u);
+  const json wrong = {{"mine", {{"expr", "1 +"}}}, {"yours", {{"expr", "cmd.q"}}}};
+  const std::string one = error_of(config("mine", wrong["mine"]));
+  const std::string other = error_of(config("yours", wrong["yours"]));
+  EXPECT_EQ(error_of(walk_flat({{"rewards", wrong}})), one + "\n" + other);
   EXPECT_EQ(error_of(config("alive", {{"expr", "1"}})),
             "rewards.alive.expr: alive is a term of its own; call the expression something else");
   EXPECT_EQ(error_of(config("upright", {{"expr", "1"}})),

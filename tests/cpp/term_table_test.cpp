@@ -51,6 +51,8 @@ TEST(TermTable, SuggestsTheNearestName) {
   EXPECT_EQ(nearest_name("tracking_linvel", {"alive", "tracking_ang_vel", "tracking_lin_vel"}),
             "tracking_lin_vel");
   EXPECT_EQ(nearest_name("x", {}), "");
+  EXPECT_EQ(nearest_name("x", {"y", "xy"}), "");
+  EXPECT_EQ(nearest_name("sigma", {"scale"}), "");
   try {
     refuse_unknown("rewards", "reward", "alife", {"pose", "alive"});
     FAIL();

@@ -9,9 +9,16 @@ import tools.jackson.databind.JsonNode;
 /**
  * What checkpoint.json says: how far the run was, and the files with their SHA-256. It is written
  * last, so a folder that has one has everything.
+ *
+ * @param configSha256 of the config.yaml that the run began with; "" where that is not known
  */
 public record CheckpointInfo(
-    long tick, long envSteps, long updates, double trainingSeconds, List<StoredFile> files) {
+    long tick,
+    long envSteps,
+    long updates,
+    double trainingSeconds,
+    String configSha256,
+    List<StoredFile> files) {
   static final String STATE = "state.safetensors";
   static final String REPLAY = "replay.safetensors";
   private static final int SCHEMA = 1;
@@ -29,7 +36,7 @@ public record CheckpointInfo(
 
   CheckpointInfo withoutReplay() {
     List<StoredFile> rest = files.stream().filter(file -> !file.name().equals(REPLAY)).toList();
-    return new CheckpointInfo(tick, envSteps, updates, trainingSeconds, rest);
+    return new CheckpointInfo(tick, envSteps, updates, trainingSeconds, configSha256, rest);
   }
 
   byte[] encode() {
@@ -40,6 +47,7 @@ public record CheckpointInfo(
             .put("env_steps", envSteps)
             .put("updates", updates)
             .put("training_seconds", trainingSeconds)
+            .put("config_sha256", configSha256)
             .set("files", Json.tree(files)));
   }
 
@@ -72,6 +80,7 @@ public record CheckpointInfo(
         whole(root, "env_steps"),
         whole(root, "updates"),
         seconds(root, "training_seconds"),
+        root.path("config_sha256").asString(""),
         files);
   }
 
@@ -99,12 +108,13 @@ public record CheckpointInfo(
   }
 
   /** What the program needs to know when it writes one. */
-  public record Progress(long tick, long envSteps, long updates, double trainingSeconds) {
+  public record Progress(
+      long tick, long envSteps, long updates, double trainingSeconds, String configSha256) {
     CheckpointInfo with(Map<String, SafetensorsWriter.Written> files) {
       List<StoredFile> stored = new ArrayList<>();
       files.forEach(
           (name, written) -> stored.add(new StoredFile(name, written.bytes(), written.sha256())));
-      return new CheckpointInfo(tick, envSteps, updates, trainingSeconds, stored);
+      return new CheckpointInfo(tick, envSteps, updates, trainingSeconds, configSha256, stored);
     }
   }
 }

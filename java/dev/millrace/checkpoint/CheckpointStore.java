@@ -174,6 +174,9 @@ public final class CheckpointStore {
 
   private Checkpoint open(long tick, boolean withReplay) {
     Path path = folder.resolve(name(tick));
+    if (Files.isRegularFile(path)) {
+      throw new CheckpointException(path + ": is no folder");
+    }
     if (!Files.isDirectory(path)) {
       throw new CheckpointException("no checkpoint of tick " + tick + "; there are " + ticks());
     }

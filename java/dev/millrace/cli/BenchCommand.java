@@ -12,10 +12,13 @@ import dev.millrace.preflight.PreflightReport;
 import dev.millrace.preflight.RefusedException;
 import dev.millrace.run.BadInputException;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -61,6 +64,7 @@ final class BenchCommand {
     static final long MOST_SLOTS = 16;
     static final long MOST_THREADS = 1024; // as env.threads
     static final long MOST_MIB = 1 << 20;
+    static final List<String> DEVICES = List.of("cpu", "cuda", "metal");
 
     private final Context context;
     private final String kind;
@@ -138,16 +142,26 @@ final class BenchCommand {
 
     /** A size that an option named; the core then need not fear for its arithmetic. */
     static void between(String option, long value, long least, long most) {
+      between(option, value, least, most, least + " to " + most);
+    }
+
+    static void between(String option, long value, long least, long most, String expected) {
       if (value < least || value > most) {
-        throw new BadInputException(option + " " + value + ": expected " + least + " to " + most);
+        throw new BadInputException(option + " " + value + ": expected " + expected);
+      }
+    }
+
+    /** One of the words that an option takes; null if it was not given. */
+    static void oneOf(String option, String value, List<String> allowed) {
+      if (value != null && !allowed.contains(value)) {
+        throw new BadInputException(
+            option + " " + value + ": expected one of " + String.join(", ", allowed));
       }
     }
 
     /** A count that an option named. */
     static void atLeast(String option, long value, long least) {
-      if (value < least) {
-        throw new BadInputException(option + " " + value + ": expected at least " + least);
-      }
+      between(option, value, least, Long.MAX_VALUE, "at least " + least);
     }
 
     /** What does not fit into memory is what was asked for: no run has failed. */
@@ -194,7 +208,7 @@ final class BenchCommand {
         names = "--envs",
         paramLabel = "N",
         defaultValue = "256",
-        description = "Environments (default: ${DEFAULT-VALUE}).")
+        description = "Environments, 1 to " + MOST_ROBOTS + " (default: ${DEFAULT-VALUE}).")
     private int envs;
 
     @Option(
@@ -214,7 +228,8 @@ final class BenchCommand {
     @Option(
         names = "--threads",
         paramLabel = "N",
-        description = "Threads of each side (default: one for each core).")
+        description =
+            "Threads of each side, 1 to " + MOST_THREADS + " (default: one for each core).")
     private Integer threads;
 
     Physics(Context context) {
@@ -232,6 +247,10 @@ final class BenchCommand {
         request.put("threads", threads);
       }
       if (model != null) {
+        if (!Files.isRegularFile(model)) {
+          String why = Files.isDirectory(model) ? "is a folder" : "no such file";
+          throw new BadInputException("--model " + model + ": " + why);
+        }
         request.put("model_file", model.toAbsolutePath().toString());
       }
     }
@@ -284,28 +303,31 @@ final class BenchCommand {
         names = "--envs",
         paramLabel = "N",
         defaultValue = "512",
-        description = "Rows of a tick (default: ${DEFAULT-VALUE}).")
+        description = "Rows of a tick, 1 to " + MOST_ROBOTS + " (default: ${DEFAULT-VALUE}).")
     private int envs;
 
     @Option(
         names = "--capacity",
         paramLabel = "N",
         defaultValue = "4096",
-        description = "Rows of the ring (default: ${DEFAULT-VALUE}).")
+        description =
+            "Rows of the ring, at least (--depth + 1) x --envs, at most "
+                + MOST_ROWS
+                + " (default: ${DEFAULT-VALUE}).")
     private long capacity;
 
     @Option(
         names = "--depth",
         paramLabel = "N",
         defaultValue = "2",
-        description = "Ingress slots (default: ${DEFAULT-VALUE}).")
+        description = "Ingress slots, 1 to " + MOST_SLOTS + " (default: ${DEFAULT-VALUE}).")
     private int depth;
 
     @Option(
         names = "--samples",
         paramLabel = "N",
         defaultValue = "2048",
-        description = "Rows of a batch (default: ${DEFAULT-VALUE}).")
+        description = "Rows of a batch, 1 to " + MOST_ROWS + " (default: ${DEFAULT-VALUE}).")
     private long samples;
 
     @Option(
@@ -315,7 +337,10 @@ final class BenchCommand {
         hideParamSyntax = true,
         arity = "1",
         defaultValue = "98,29,101",
-        description = "Floats of a row's parts (default: ${DEFAULT-VALUE}, the G1's).")
+        description =
+            "Floats of a row's parts, each 1 to "
+                + MOST_FLOATS
+                + " (default: ${DEFAULT-VALUE}, the G1's).")
     private int[] dims;
 
     @Option(
@@ -336,7 +361,7 @@ final class BenchCommand {
         names = "--counted",
         paramLabel = "N",
         defaultValue = "20",
-        description = "Last ticks of a run that count (default: ${DEFAULT-VALUE}).")
+        description = "Last ticks of a run that count, 1 to --ticks (default: ${DEFAULT-VALUE}).")
     private int counted;
 
     Replay(Context context) {
@@ -345,8 +370,13 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
+      oneOf("--device", device, DEVICES);
+      oneOf("--mode", mode, List.of("serial", "prefetch"));
+      oneOf("--pipeline", pipeline, List.of("device_resident", "cpu_pinned_double_buffer"));
+      oneOf("--layout", layout, List.of("row", "sac", "critic"));
       if (dims.length != 3) {
-        throw new IllegalArgumentException("--dims takes three numbers: OBS,ACT,CRITIC");
+        String got = Arrays.stream(dims).mapToObj(String::valueOf).collect(Collectors.joining(","));
+        throw new BadInputException("--dims " + got + ": expected three numbers, OBS,ACT,CRITIC");
       }
       for (int each : dims) {
         between("--dims", each, 1, MOST_FLOATS);
@@ -355,10 +385,12 @@ final class BenchCommand {
       between("--capacity", capacity, 1, MOST_ROWS);
       between("--samples", samples, 1, MOST_ROWS);
       between("--depth", depth, 1, MOST_SLOTS);
-      atLeast("--capacity", capacity, (depth + 1L) * envs); // (--depth + 1) x --envs
+      long slots = (depth + 1L) * envs;
+      String room = "at least " + slots + " = (--depth + 1) x --envs";
+      between("--capacity", capacity, slots, MOST_ROWS, room);
       atLeast("--runs", runs, 1);
       atLeast("--ticks", ticks, 1);
-      between("--counted", counted, 1, ticks);
+      between("--counted", counted, 1, ticks, "1 to " + ticks + ", which is --ticks");
       request.put("backend", device).put("mode", mode);
       if (pipeline != null) {
         request.put("pipeline", pipeline);
@@ -402,7 +434,7 @@ final class BenchCommand {
         names = "--envs",
         paramLabel = "N",
         defaultValue = "4096",
-        description = "Robots (default: ${DEFAULT-VALUE}).")
+        description = "Robots, 1 to " + MOST_ROBOTS + " (default: ${DEFAULT-VALUE}).")
     private int envs;
 
     @Option(
@@ -425,6 +457,7 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
+      oneOf("--device", device, DEVICES);
       between("--envs", envs, 1, MOST_ROBOTS);
       atLeast("--launches", launches, 1);
       atLeast("--runs", runs, 1);
@@ -488,6 +521,8 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
+      oneOf("--device", device, DEVICES);
+      oneOf("--precision", precision, List.of("fp32", "tf32", "bf16"));
       atLeast("--launches", launches, 1);
       atLeast("--runs", runs, 1);
       ObjectNode config = config(options, context);
@@ -567,6 +602,15 @@ final class BenchCommand {
       })
   static final class Graphs extends Bench {
     private static final long LEAST_ROUNDS = 10; // of a median that a way is selected by
+    private static final List<String> CASES =
+        List.of(
+            "one_host_scalar",
+            "varying_inputs",
+            "short_kernels",
+            "host_ops",
+            "small_programs",
+            "many_shapes",
+            "break_even");
 
     @Option(
         names = "--device",
@@ -582,13 +626,19 @@ final class BenchCommand {
         names = "--rounds",
         paramLabel = "N",
         defaultValue = "30",
-        description = "Interleaved rounds of all ways (default: ${DEFAULT-VALUE}).")
+        description =
+            "Interleaved rounds of all ways, at least "
+                + LEAST_ROUNDS
+                + " (default: ${DEFAULT-VALUE}).")
     private int rounds;
 
     @Option(
         names = "--input-mib",
         paramLabel = "N",
-        description = "Inputs of the case with large ones (default: 312 on a device with graphs).")
+        description =
+            "Inputs of the case with large ones, 1 to "
+                + MOST_MIB
+                + " (default: 312 on a device with graphs).")
     private Integer inputMib;
 
     Graphs(Context context) {
@@ -597,6 +647,8 @@ final class BenchCommand {
 
     @Override
     void request(ObjectNode request, Context context) {
+      oneOf("--device", device, DEVICES);
+      oneOf("--case", only, CASES);
       atLeast("--rounds", rounds, LEAST_ROUNDS);
       request.put("backend", device).put("rounds", rounds);
       if (only != null) {

@@ -24,7 +24,8 @@ import tools.jackson.databind.node.ObjectNode;
       "",
       Comparison.RULE,
       "",
-      "Of a run the second half of metrics.csv counts: times, rates and returns. In a folder each"
+      "Of a run the second half of metrics.csv counts, which must be what the run left: times, rates"
+          + " and returns. In a folder each"
           + " run or report gives one value. Refused if configuration (but run, log, checkpoint),"
           + " device, processor, compiler or threads differ."
     },

@@ -1,6 +1,7 @@
 package dev.millrace.cli;
 
 import dev.millrace.config.RunConfig.Profile;
+import dev.millrace.run.BadInputException;
 import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Option;
@@ -18,16 +19,21 @@ final class ConfigOptions {
   @Option(
       names = {"-s", "--set"},
       paramLabel = "KEY=VALUE",
-      description = "Override one key, such as learner.batch=1024. Repeatable.")
+      description =
+          "Override one key, such as learner.batch=1024. Repeatable; the last one counts.")
   private List<String> overrides = new ArrayList<>();
 
-  @Option(names = "--seed", paramLabel = "N", description = "Same as -s seed=N.")
+  @Option(
+      names = "--seed",
+      paramLabel = "N",
+      description = "Same as -s seed=N; beside another one of these it is refused.")
   private Long seed;
 
   @Option(
       names = "--profile",
       paramLabel = "NAME",
-      description = "auto, full or laptop; same as -s profile=NAME.")
+      description =
+          "auto, full or laptop; same as -s profile=NAME, and refused beside another one.")
   private Profile profile;
 
   String config() {
@@ -37,11 +43,24 @@ final class ConfigOptions {
   List<String> overrides() {
     List<String> all = new ArrayList<>(overrides);
     if (seed != null) {
+      refuseOther("--seed " + seed, "seed=" + seed, overrides);
       all.add("seed=" + seed);
     }
     if (profile != null) {
+      refuseOther("--profile " + profile, "profile=" + profile, overrides);
       all.add("profile=" + profile);
     }
     return all;
+  }
+
+  /** Where an option and an override say two things, neither wins, whichever stands last. */
+  static void refuseOther(String option, String same, List<String> overrides) {
+    String key = same.substring(0, same.indexOf('=') + 1);
+    for (String each : overrides) {
+      if (each.startsWith(key) && !each.equals(same)) {
+        throw new BadInputException(
+            option + ": -s " + each + " says otherwise; leave one of the two away");
+      }
+    }
   }
 }

@@ -4,10 +4,11 @@ import dev.millrace.core.Core;
 import dev.millrace.core.Json;
 import dev.millrace.core.NativeLibrary;
 import dev.millrace.core.NativeUnavailableException;
+import dev.millrace.io.FileErrors;
 import dev.millrace.manifest.BuildInfo;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -110,8 +111,8 @@ final class DoctorCommand implements Callable<Integer> {
 
   private void folder(String what, Path path) {
     Path absolute = path.toAbsolutePath();
-    boolean writable = Files.isWritable(absolute);
-    row(writable, what, absolute + (writable ? " (writable)" : " (not writable)"));
+    Optional<String> why = FileErrors.whyNothingNew(absolute);
+    row(why.isEmpty(), what, absolute + why.map(each -> " (" + each + ")").orElse(" (writable)"));
   }
 
   private void row(boolean good, String what, String value) {

@@ -1,12 +1,13 @@
 package dev.millrace.cli;
 
+import dev.millrace.config.Nearest;
 import dev.millrace.core.Core;
 import dev.millrace.core.Natives;
 import dev.millrace.manifest.BuildInfo;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
+import java.util.Optional;
 import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -141,11 +142,24 @@ public final class Main {
     String name = command.getCommandSpec().qualifiedName();
     String hint = "see: " + name + " --help";
     if (failure instanceof UnmatchedArgumentException unmatched) {
-      List<String> near = unmatched.getSuggestions();
-      hint = near.isEmpty() ? hint : "did you mean " + String.join(" or ", near) + "?";
+      hint =
+          nearest(command, unmatched.getUnmatched().get(0))
+              .map(near -> "did you mean " + near + "?")
+              .orElse(hint);
     }
     context.err().println(name + ": " + message(failure) + " (" + hint + ")");
     return ExitCodes.USAGE;
+  }
+
+  /** The command or long option that was probably meant. */
+  private static Optional<String> nearest(CommandLine command, String argument) {
+    return argument.startsWith("-")
+        ? Nearest.of(
+            argument.split("=", 2)[0],
+            command.getCommandSpec().optionsMap().keySet().stream()
+                .filter(name -> name.startsWith("--"))
+                .toList())
+        : Nearest.of(argument, command.getSubcommands().keySet());
   }
 
   private static String message(Throwable failure) {

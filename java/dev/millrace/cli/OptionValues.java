@@ -1,6 +1,7 @@
 package dev.millrace.cli;
 
 import dev.millrace.config.RunConfig.Profile;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -21,6 +22,7 @@ final class OptionValues {
     line.registerConverter(int.class, wholeInt).registerConverter(Integer.class, wholeInt);
     line.registerConverter(long.class, wholeLong).registerConverter(Long.class, wholeLong);
     line.registerConverter(double.class, real).registerConverter(Double.class, real);
+    line.registerConverter(Path.class, OptionValues::path);
     line.registerConverter(Profile.class, word(Profile.values()));
     line.registerConverter(BenchCommand.Mode.class, word(BenchCommand.Mode.values()));
   }
@@ -34,6 +36,14 @@ final class OptionValues {
         throw expected(allowed, text);
       }
     };
+  }
+
+  /** An empty one would mean the current folder. */
+  private static Path path(String text) {
+    if (text.isEmpty()) {
+      throw expected("a file or folder", text);
+    }
+    return Path.of(text);
   }
 
   private static <T extends Enum<T>> ITypeConverter<T> word(T[] values) {

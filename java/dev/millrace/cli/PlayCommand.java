@@ -43,7 +43,8 @@ final class PlayCommand implements Callable<Integer> {
       names = "--episodes",
       paramLabel = "N",
       defaultValue = "20",
-      description = "How many (default: ${DEFAULT-VALUE}); each has an environment of its own.")
+      description =
+          "How many, 1 to 100000 (default: ${DEFAULT-VALUE}); each has an environment of its own.")
   private int episodes;
 
   @Option(names = "--clean", description = "Without observation noise and events.")
@@ -78,6 +79,14 @@ final class PlayCommand implements Callable<Integer> {
       throw new BadInputException("--seed " + seed + ": expected at least 0");
     }
     try (Checkpoint checkpoint = checkpoint(directory)) {
+      if (directory.hasChangedConfig(checkpoint.info())) {
+        context
+            .err()
+            .println(
+                "warning: "
+                    + directory.config()
+                    + ": was changed since the run began, and is played as it is now");
+      }
       Play.Report report =
           Context.placed(
               resolved,

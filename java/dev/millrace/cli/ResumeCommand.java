@@ -33,6 +33,7 @@ import picocli.CommandLine.Parameters;
       "Ends at run.max_ticks or run.max_seconds, whichever comes first; 0 is no limit.",
       "Without the replay in the checkpoint (replay.save) the restored policy first collects rows",
       "again; updates go on when there are enough.",
+      "A config.yaml that was changed since the run began is refused: -s changes what may change.",
       "",
       "Examples",
       "  millrace resume runs/third",
@@ -48,13 +49,14 @@ final class ResumeCommand implements Callable<Integer> {
   @Option(
       names = "--ticks",
       paramLabel = "N",
-      description = "So many ticks more, whatever the run's own limits say.")
+      description =
+          "So many ticks more, whatever the run's own limits say; not beside -s run.max_ticks.")
   private Long ticks;
 
   @Option(
       names = {"-s", "--set"},
       paramLabel = "KEY=VALUE",
-      description = "Override a key of run, log or checkpoint. Repeatable.")
+      description = "Override a key of run, log or checkpoint. Repeatable; the last one counts.")
   private List<String> overrides = new ArrayList<>();
 
   @Option(names = "--json", description = "Print the result as JSON; all else goes to stderr.")
@@ -79,10 +81,22 @@ final class ResumeCommand implements Callable<Integer> {
           newest
               .checkpoint()
               .orElseThrow(() -> new BadInputException(run + ": no complete checkpoint"))) {
+        refuseChangedConfig(directory, checkpoint);
         return resume(directory, checkpoint, text);
       }
     } finally {
       held.close();
+    }
+  }
+
+  /** What trains on would be another run than its manifest and its metrics say. */
+  private static void refuseChangedConfig(RunDirectory directory, Checkpoint checkpoint) {
+    if (directory.hasChangedConfig(checkpoint.info())) {
+      throw new BadInputException(
+          directory.config()
+              + ": was changed since the run began: put it back; change run, log and checkpoint"
+              + " with -s KEY=VALUE, everything else with a new run: millrace train "
+              + directory.config());
     }
   }
 
@@ -107,7 +121,7 @@ final class ResumeCommand implements Callable<Integer> {
   }
 
   private Resolved resolve(RunDirectory directory, Checkpoint checkpoint) {
-    List<String> all = new ArrayList<>(overrides);
+    List<String> all = new ArrayList<>();
     long tick = checkpoint.info().tick();
     if (ticks != null) {
       if (ticks < 1) {
@@ -117,9 +131,11 @@ final class ResumeCommand implements Callable<Integer> {
         throw new BadInputException(
             "--ticks " + ticks + ": expected at most " + (Long.MAX_VALUE - tick));
       }
-      all.add("run.max_ticks=" + (tick + ticks));
-      all.add("run.max_seconds=0");
+      String limit = "run.max_ticks=" + (tick + ticks);
+      ConfigOptions.refuseOther("--ticks " + ticks, limit, overrides);
+      all.addAll(List.of(limit, "run.max_seconds=0"));
     }
+    all.addAll(overrides);
     Resolved resolved = ConfigLoader.resolveAgain(directory.config(), all);
     RunConfig.Run limits = resolved.config().run();
     boolean ticksDone = limits.maxTicks() > 0 && tick >= limits.maxTicks();

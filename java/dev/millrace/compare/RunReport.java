@@ -50,10 +50,20 @@ final class RunReport {
     Subject.addMachine(manifest.path("build"), facts);
     Path csv = new RunDirectory(directory).metrics();
     Map<String, Spread> metrics = metrics(MetricsTable.read(csv));
+    refuseChanged(directory, manifest, csv);
     if (metrics.isEmpty()) {
       throw new BadInputException(csv + ": no times, rates or returns in it");
     }
     return new Subject(directory, Subject.Kind.RUN, facts, metrics);
+  }
+
+  /** Which rows the second half are depends on all of them. */
+  private static void refuseChanged(Path directory, JsonNode manifest, Path csv) {
+    String name = csv.getFileName().toString();
+    for (String problem : ManifestVerifier.verify(directory, manifest, name)) {
+      throw new BadInputException(
+          directory + "/" + problem + ": it is not what the run left, which its manifest lists");
+    }
   }
 
   private static Map<String, Spread> metrics(MetricsTable table) {

@@ -55,10 +55,11 @@ public final class ConfigLoader {
       this(config, requested, profileReason, List.of(), Map.of());
     }
 
-    /** A message that begins with a key's path, with the place of the key before it. */
+    /** Lines that each begin with a key's path, with the place of the key before it. */
     public String placed(String message) {
-      Position place = place(message.split(": ", 2)[0]);
-      return place == null ? message : place + ": " + message;
+      Mistakes mistakes = new Mistakes();
+      message.lines().forEach(line -> mistakes.add(place(line.split(": ", 2)[0]), line));
+      return mistakes.message();
     }
 
     /** Where a key stands, or the innermost group that would hold it; null if neither is known. */
@@ -80,12 +81,13 @@ public final class ConfigLoader {
    * @param overrides {@code key.path=value}, values as in YAML
    */
   public static Resolved load(String nameOrFile, List<String> overrides, Supplier<Gpu> gpu) {
-    Mapping given = source(nameOrFile);
-    Mapping base = BUILT_IN.contains(nameOrFile) ? given : builtInFor(given, nameOrFile);
-    Mapping over = overrides(overrides);
+    Mistakes mistakes = new Mistakes();
+    Mapping given = source(nameOrFile, mistakes);
+    Mapping base = BUILT_IN.contains(nameOrFile) ? given : builtInFor(given, nameOrFile, mistakes);
+    Mapping over = overrides(overrides, mistakes);
 
     Mapping named = base.overlay(given).overlay(over);
-    Profile requested = profile(named);
+    Profile requested = profile(named, mistakes);
     Profile effective = requested;
     String reason = "requested";
     if (requested == Profile.AUTO) {
@@ -95,14 +97,14 @@ public final class ConfigLoader {
     }
 
     Layers layers = new Layers(nameOrFile, base, given, over);
-    Mapping merged = merged(layers, effective);
-    Mistakes mistakes = new Mistakes();
+    Mapping merged = merged(layers, effective, mistakes);
     RunConfig config = RecordBinder.bind(merged, RunConfig.class, mistakes);
     // A mistake in the profile that is not used would wait for another machine.
     Profile other = effective == Profile.FULL ? Profile.LAPTOP : Profile.FULL;
-    RecordBinder.bind(merged(layers, other), RunConfig.class, mistakes);
+    RecordBinder.bind(merged(layers, other, mistakes), RunConfig.class, mistakes);
     mistakes.refuse();
-    Mapping builtIn = merged(new Layers(nameOrFile, base, base, overrides(List.of())), effective);
+    Layers builtInLayers = new Layers(nameOrFile, base, base, overrides(List.of(), mistakes));
+    Mapping builtIn = merged(builtInLayers, effective, mistakes);
     List<NoEffect> noEffect =
         NoEffect.in(config, RecordBinder.bind(builtIn, RunConfig.class, mistakes));
     return new Resolved(config, requested, reason, noEffect, places(merged));
@@ -110,11 +112,11 @@ public final class ConfigLoader {
 
   private record Layers(String nameOrFile, Mapping base, Mapping given, Mapping over) {}
 
-  private static Mapping merged(Layers layers, Profile profile) {
+  private static Mapping merged(Layers layers, Profile profile, Mistakes mistakes) {
     String source = layers.nameOrFile();
     Mapping merged =
-        withProfile(layers.base(), profile)
-            .overlay(withProfile(layers.given(), profile))
+        withProfile(layers.base(), profile, mistakes)
+            .overlay(withProfile(layers.given(), profile, mistakes))
             .overlay(layers.over());
     Map<String, YamlNode> entries = new LinkedHashMap<>(merged.entries());
     entries.put("profile", new Scalar(Position.of(source), Kind.TEXT, profile.toString()));
@@ -144,15 +146,15 @@ public final class ConfigLoader {
 
   /** Reads the complete configuration that a run left behind; only a few keys may change then. */
   public static Resolved resolveAgain(Path file, List<String> overrides) {
-    Mapping over = overrides(overrides);
+    Mistakes mistakes = new Mistakes();
+    Mapping over = overrides(overrides, mistakes);
     for (String key : over.entries().keySet()) {
       if (!List.of("run", "log", "checkpoint").contains(key)) {
         throw new ConfigException(
             "-s " + key + "…: a resumed run can change run, log and checkpoint only");
       }
     }
-    Mapping merged = YamlReader.read(file).overlay(over);
-    Mistakes mistakes = new Mistakes();
+    Mapping merged = YamlReader.read(file, mistakes).overlay(over);
     RunConfig config = RecordBinder.bind(merged, RunConfig.class, mistakes);
     mistakes.refuse();
     String reason = "as in " + file.getFileName();
@@ -164,20 +166,20 @@ public final class ConfigLoader {
     return RecordBinder.tree(config);
   }
 
-  private static Mapping source(String nameOrFile) {
+  private static Mapping source(String nameOrFile, Mistakes mistakes) {
     if (BUILT_IN.contains(nameOrFile)) {
       return builtIn(nameOrFile);
     }
     Path file = Path.of(nameOrFile);
     boolean looksLikeName = nameOrFile.matches("[A-Za-z0-9_]+");
-    if (looksLikeName && !Files.exists(file)) {
+    if (nameOrFile.isEmpty() || (looksLikeName && !Files.exists(file))) {
       throw new ConfigException(
           "no built-in configuration \""
               + nameOrFile
               + "\" and no such file"
               + Nearest.hint(nameOrFile, BUILT_IN));
     }
-    return YamlReader.read(file);
+    return YamlReader.read(file, mistakes);
   }
 
   private static Mapping builtIn(String name) {
@@ -186,35 +188,53 @@ public final class ConfigLoader {
       if (in == null) {
         throw new IllegalStateException("not packed: " + resource);
       }
-      return YamlReader.mapping(name, in.readAllBytes());
+      Mistakes mistakes = new Mistakes();
+      Mapping mapping = YamlReader.mapping(name, in.readAllBytes(), mistakes);
+      mistakes.refuse();
+      return mapping;
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  /** The built-in configuration that a file adapts: that of its task and, if named, algorithm. */
-  private static Mapping builtInFor(Mapping given, String file) {
+  /**
+   * The built-in configuration that a file adapts: that of its task and, if named, algorithm. Where
+   * there is none, what all of the task or at all have together: enough to find other mistakes.
+   */
+  private static Mapping builtInFor(Mapping given, String file, Mistakes mistakes) {
     String task = text(given, "task");
-    if (task == null) {
-      throw new ConfigException(file + ": task is missing");
-    }
     String algo = text(given, "algo");
     Set<String> tasks = new LinkedHashSet<>(); // several algorithms share one
+    Set<String> algos = new LinkedHashSet<>();
+    Mapping ofTask = new Mapping(given.position(), Map.of());
+    Mapping ofAll = ofTask;
     for (String name : BUILT_IN) {
       Mapping candidate = builtIn(name);
       tasks.add(text(candidate, "task"));
-      if (task.equals(text(candidate, "task"))
-          && (algo == null || algo.equals(text(candidate, "algo")))) {
-        return candidate;
+      ofAll = ofAll.overlay(candidate);
+      if (text(candidate, "task").equals(task)) {
+        String its = text(candidate, "algo");
+        if (algo == null || algo.equals(its)) {
+          return candidate;
+        }
+        algos.add(its);
+        ofTask = ofTask.overlay(candidate);
       }
     }
-    Position at = given.entries().get("task").position();
-    if (tasks.contains(task)) {
-      Position algoAt = given.entries().get("algo").position();
-      throw new ConfigException(algoAt + ": algo: task " + task + " has no \"" + algo + "\"");
+    if (!given.entries().containsKey("task")) {
+      mistakes.add(Position.of(file), "task is missing");
+    } else if (task != null && algos.isEmpty()) {
+      String hint = Nearest.hint(task, tasks);
+      mistakes.add(position(given, "task"), "task: unknown task \"" + task + "\"" + hint);
+    } else if (task != null) {
+      String has = "algo: task " + task + " has no \"" + algo + "\"";
+      mistakes.add(position(given, "algo"), has + Nearest.hint(algo, algos));
     }
-    throw new ConfigException(
-        at + ": task: unknown task \"" + task + "\"" + Nearest.hint(task, tasks));
+    return algos.isEmpty() ? ofAll : ofTask;
+  }
+
+  private static Position position(Mapping root, String key) {
+    return root.entries().get(key).position();
   }
 
   /** A path named in a file stands relative to that file; in an override, to where we are. */
@@ -233,66 +253,65 @@ public final class ConfigLoader {
     return env.overlay(new Mapping(env.position(), Map.of(key, absolute)));
   }
 
-  private static Mapping withProfile(Mapping root, Profile profile) {
+  private static Mapping withProfile(Mapping root, Profile profile, Mistakes mistakes) {
     Mapping plain = root.without(PROFILES);
     YamlNode profiles = root.entries().get(PROFILES);
     if (profiles == null) {
       return plain;
     }
     if (!(profiles instanceof Mapping byName)) {
-      throw new ConfigException(profiles.position() + ": profiles: expected full and laptop");
+      mistakes.add(profiles.position(), "profiles: expected full and laptop");
+      return plain;
     }
     List<String> known = List.of("full", "laptop");
     byName
         .entries()
         .forEach(
             (name, overlay) -> {
+              String path = "profiles." + name;
               if (!known.contains(name)) {
-                throw new ConfigException(
-                    overlay.position()
-                        + ": unknown key profiles."
-                        + name
-                        + Nearest.hint(name, known));
-              }
-              if (!(overlay instanceof Mapping)) {
-                throw new ConfigException(
-                    overlay.position() + ": profiles." + name + ": expected a group of keys");
+                String hint = Nearest.hint(name, known);
+                mistakes.add(overlay.position(), "unknown key " + path + hint);
+              } else if (!(overlay instanceof Mapping)) {
+                String got = RecordBinder.got(overlay);
+                mistakes.add(overlay.position(), path + ": expected a group of keys, got " + got);
               }
             });
-    YamlNode overlay = byName.entries().get(profile.toString());
-    return overlay == null ? plain : plain.overlay((Mapping) overlay);
+    return byName.entries().get(profile.toString()) instanceof Mapping overlay
+        ? plain.overlay(overlay)
+        : plain;
   }
 
-  private static Profile profile(Mapping root) {
+  /** What is named; any if that is none. */
+  private static Profile profile(Mapping root, Mistakes mistakes) {
     YamlNode node = root.entries().getOrDefault("profile", root);
     for (Profile profile : Profile.values()) {
       if (node instanceof Scalar scalar && scalar.text().equals(profile.toString())) {
         return profile;
       }
     }
-    throw new ConfigException(
-        node.position()
-            + ": profile: expected one of auto, full, laptop, got "
-            + RecordBinder.got(node));
+    mistakes.add(
+        node.position(),
+        "profile: expected one of auto, full, laptop, got " + RecordBinder.got(node));
+    return Profile.LAPTOP;
   }
 
-  private static Mapping overrides(List<String> overrides) {
+  private static Mapping overrides(List<String> overrides, Mistakes mistakes) {
     Mapping all = new Mapping(Position.of("-s"), Map.of());
     for (String override : overrides) {
-      all = all.overlay(override(override));
+      all = all.overlay(override(override, mistakes));
     }
     return all;
   }
 
-  private static Mapping override(String text) {
+  private static Mapping override(String text, Mistakes mistakes) {
     int equals = text.indexOf('=');
     String source = "-s " + text;
     if (equals < 1) {
       throw new ConfigException(source + ": expected key.path=value");
     }
-    YamlNode value =
-        YamlReader.parse(source, text.substring(equals + 1).getBytes(StandardCharsets.UTF_8));
-    value = unplaced(value, Position.of(source));
+    byte[] given = text.substring(equals + 1).getBytes(StandardCharsets.UTF_8);
+    YamlNode value = unplaced(YamlReader.parse(source, given, mistakes), Position.of(source));
     List<String> path = List.of(text.substring(0, equals).split("\\.", -1));
     if (path.contains("") || path.size() > YamlReader.DEPTH_LIMIT) {
       throw new ConfigException(source + ": \"" + text.substring(0, equals) + "\" is no key path");
@@ -308,11 +327,16 @@ public final class ConfigLoader {
     if (node instanceof Scalar scalar) {
       return new Scalar(position, scalar.kind(), scalar.text());
     }
+    if (node instanceof Mapping mapping) {
+      Map<String, YamlNode> entries = new LinkedHashMap<>();
+      mapping.entries().forEach((key, each) -> entries.put(key, unplaced(each, position)));
+      return new Mapping(position, entries);
+    }
     return node;
   }
 
   private static String text(Mapping root, String key) {
-    return root.entries().get(key) instanceof Scalar scalar
+    return root.entries().get(key) instanceof Scalar scalar && scalar.kind() != Kind.NULL
         ? scalar.text().toLowerCase(Locale.ROOT)
         : null;
   }

@@ -9,19 +9,28 @@ import java.util.List;
 final class Mistakes {
   /** As in the file; overrides have no lines and come last. */
   private static final Comparator<Mistake> ORDER =
-      Comparator.comparing((Mistake each) -> each.at().line() == 0)
-          .thenComparing(each -> each.at().line())
-          .thenComparing(each -> each.at().column());
+      Comparator.comparing((Mistake each) -> each.line() == 0)
+          .thenComparing(Mistake::line)
+          .thenComparing(Mistake::column);
 
   private final List<Mistake> found = new ArrayList<>();
 
   private record Mistake(Position at, String text) {
+    int line() {
+      return at == null ? 0 : at.line();
+    }
+
+    int column() {
+      return at == null ? 0 : at.column();
+    }
+
     @Override
     public String toString() {
-      return at + ": " + text;
+      return at == null ? text : at + ": " + text;
     }
   }
 
+  /** One at a place, which is null where that is not known. */
   void add(Position at, String text) {
     found.add(new Mistake(at, text));
   }
@@ -30,15 +39,17 @@ final class Mistakes {
     return found.size();
   }
 
-  /** Throws if there are any: one is the message, several are lines of it. */
-  void refuse() {
+  /** One is the message, several are lines of it. */
+  String message() {
     List<String> lines = found.stream().distinct().sorted(ORDER).map(Mistake::toString).toList();
-    if (lines.size() == 1) {
-      throw new ConfigException(lines.get(0));
-    }
-    if (!lines.isEmpty()) {
-      String all = String.join("\n  ", lines);
-      throw new ConfigException(lines.size() + " mistakes in the configuration:\n  " + all);
+    String all = String.join("\n  ", lines);
+    return lines.size() == 1 ? all : lines.size() + " mistakes in the configuration:\n  " + all;
+  }
+
+  /** Throws if there are any. */
+  void refuse() {
+    if (!found.isEmpty()) {
+      throw new ConfigException(message());
     }
   }
 }

@@ -8,11 +8,16 @@ import java.util.Optional;
 public final class Nearest {
   private Nearest() {}
 
-  /** The closest candidate by edit distance, if it is close enough to be worth saying. */
+  /**
+   * The closest candidate by edit distance, if it keeps a letter and takes at most one edit for
+   * every three letters of the name, or one.
+   */
   public static Optional<String> of(String name, Collection<String> candidates) {
-    int limit = Math.max(2, name.length() / 3);
+    int limit = Math.max(1, name.length() / 3);
     return candidates.stream()
         .filter(candidate -> distance(name, candidate) <= limit)
+        .filter(
+            candidate -> distance(name, candidate) < Math.min(name.length(), candidate.length()))
         .min(Comparator.comparingInt(candidate -> distance(name, candidate)));
   }
 

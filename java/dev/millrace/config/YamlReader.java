@@ -36,7 +36,8 @@ import org.snakeyaml.engine.v2.schema.CoreSchema;
 
 /**
  * Reads one YAML 1.2 document (core schema) into a tree of our own, straight from the parser's
- * events: depth, size and duplicate keys are checked while the tree grows, never after.
+ * events: depth, size and duplicate keys are checked while the tree grows, never after. A duplicate
+ * key is a mistake beside others, and counts for nothing; all else ends the reading.
  */
 public final class YamlReader {
   static final int DEPTH_LIMIT = 64;
@@ -46,12 +47,14 @@ public final class YamlReader {
   private static final ScalarResolver RESOLVER = new CoreSchema().getScalarResolver();
 
   private final String source;
+  private final Mistakes mistakes;
   private final ParserImpl events;
   private final Map<Anchor, YamlNode> anchors = new HashMap<>();
   private long nodes;
 
-  private YamlReader(String source, byte[] text) {
+  private YamlReader(String source, byte[] text, Mistakes mistakes) {
     this.source = source;
+    this.mistakes = mistakes;
     LoadSettings settings =
         LoadSettings.builder().setLabel(source).setCodePointLimit(BYTE_LIMIT).build();
     this.events =
@@ -61,7 +64,7 @@ public final class YamlReader {
   }
 
   /** Reads a file; every error names it. */
-  public static Mapping read(Path file) {
+  static Mapping read(Path file, Mistakes mistakes) {
     byte[] text;
     try {
       if (Files.isDirectory(file)) {
@@ -74,12 +77,12 @@ public final class YamlReader {
     } catch (IOException e) {
       throw new ConfigException("cannot read " + file + ": " + FileErrors.reason(e));
     }
-    return mapping(file.toString(), text);
+    return mapping(file.toString(), text, mistakes);
   }
 
   /** Reads a text that must be a mapping; an empty one is the empty mapping. */
-  static Mapping mapping(String source, byte[] text) {
-    YamlNode root = parse(source, text);
+  static Mapping mapping(String source, byte[] text, Mistakes mistakes) {
+    YamlNode root = parse(source, text, mistakes);
     if (root instanceof Mapping mapping) {
       return mapping;
     }
@@ -90,12 +93,12 @@ public final class YamlReader {
   }
 
   /** Reads one document of any kind. */
-  static YamlNode parse(String source, byte[] text) {
+  static YamlNode parse(String source, byte[] text, Mistakes mistakes) {
     if (text.length > BYTE_LIMIT) {
       throw tooLarge(source);
     }
     try {
-      return new YamlReader(source, text).document();
+      return new YamlReader(source, text, mistakes).document();
     } catch (MarkedYamlEngineException e) {
       String problem = e.getProblem() == null ? e.getContext() : e.getProblem();
       String place = e.getProblemMark().map(YamlReader::place).orElse("");
@@ -178,7 +181,7 @@ public final class YamlReader {
       }
       YamlNode value = node(depth + 1);
       if (entries.putIfAbsent(key.text(), value) != null) {
-        throw new ConfigException(key.position() + ": duplicate key \"" + key.text() + "\"");
+        mistakes.add(key.position(), "duplicate key \"" + key.text() + "\"");
       }
     }
     events.next();

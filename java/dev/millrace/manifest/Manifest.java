@@ -19,6 +19,8 @@ import tools.jackson.databind.node.ObjectNode;
  */
 public final class Manifest {
   private static final int SCHEMA = 1;
+  private static final String ROOM = "." + Artifacts.MANIFEST + ".room";
+  private static final int ROOM_BYTES = 256 << 10; // some times the size of a long manifest
   private static final List<String> OBJECTS =
       List.of(
           "run",
@@ -85,9 +87,15 @@ public final class Manifest {
     return root;
   }
 
-  /** Lists the artifacts and writes {@code manifest.json}. */
+  /** Keeps room for the manifest, so that a run that fills the disk says how it ended, too. */
+  public static void reserve(Path directory) throws IOException {
+    AtomicFile.write(FileOps.SYSTEM, directory.resolve(ROOM), new byte[ROOM_BYTES]);
+  }
+
+  /** Lists the artifacts and writes {@code manifest.json} where room was kept for it. */
   public void write(Path directory) throws IOException {
     try {
+      Files.deleteIfExists(directory.resolve(ROOM));
       root.set("artifacts", Artifacts.list(directory));
     } catch (IOException e) {
       throw FileErrors.cannot("list the artifacts of", directory, e);

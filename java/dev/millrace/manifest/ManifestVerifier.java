@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.node.ArrayNode;
 
 /** Checks a manifest against its JSON Schema, and the files it lists against their hashes. */
 public final class ManifestVerifier {
@@ -37,16 +38,34 @@ public final class ManifestVerifier {
   /** One line for each problem; none is a valid manifest whose files are unchanged. */
   public static List<String> verify(Path runOrFile) throws IOException {
     JsonNode manifest = read(runOrFile);
-    List<String> problems = new ArrayList<>(schemaErrors(manifest));
-    Path directory = file(runOrFile).toAbsolutePath().getParent();
+    Path file = file(runOrFile);
+    List<String> problems = new ArrayList<>();
+    schemaErrors(manifest).forEach(error -> problems.add(file + ": " + error));
+    Path directory = file.toAbsolutePath().getParent();
     problems.addAll(Artifacts.differences(directory, manifest.path("artifacts")));
     return problems;
   }
 
+  /** What is wrong with one file; nothing if the manifest does not list it. */
+  public static List<String> verify(Path directory, JsonNode manifest, String name) {
+    ArrayNode listed = Json.array();
+    for (JsonNode artifact : manifest.path("artifacts")) {
+      if (artifact.path("path").asString("").equals(name)) {
+        listed.add(artifact);
+      }
+    }
+    return Artifacts.differences(directory, listed);
+  }
+
   static List<String> schemaErrors(JsonNode manifest) {
     return schema().validate(manifest).stream()
-        .map(error -> error.getInstanceLocation() + ": " + error.getMessage())
+        .map(error -> place(error.getInstanceLocation().toString()) + error.getMessage())
         .toList();
+  }
+
+  /** The manifest itself has an empty one. */
+  private static String place(String location) {
+    return location.isEmpty() ? "" : location + ": ";
   }
 
   private static Schema schema() {

@@ -25,10 +25,12 @@ public final class MetricsCsv implements AutoCloseable {
 
   private final Path file;
   private final List<String> columns;
+  private final long resumedTick;
   private FileChannel channel;
 
-  private MetricsCsv(Path file, List<String> columns) throws IOException {
+  private MetricsCsv(Path file, List<String> columns, long resumedTick) throws IOException {
     this.file = file;
+    this.resumedTick = resumedTick;
     this.columns = new ArrayList<>(columns);
     this.channel = open();
   }
@@ -38,10 +40,13 @@ public final class MetricsCsv implements AutoCloseable {
 
   /** Starts an empty file; the header comes with the first row. */
   public static MetricsCsv create(Path file) throws IOException {
-    return new MetricsCsv(file, List.of());
+    return new MetricsCsv(file, List.of(), 0);
   }
 
-  /** Goes on after a checkpoint: rows of later ticks, and a row that was cut off, are dropped. */
+  /**
+   * Goes on after a checkpoint: rows of later ticks, and a last one that was cut off, are dropped.
+   * A line that is no row is refused: it would be lost.
+   */
   public static MetricsCsv resume(Path file, long tick) throws IOException {
     if (!Files.exists(file) || Files.size(file) == 0) {
       return create(file);
@@ -54,13 +59,35 @@ public final class MetricsCsv implements AutoCloseable {
       refuseForeign(file, columns);
       kept.add(lines.get(0));
     }
-    for (String line : lines.subList(kept.size(), lines.size())) {
-      if (tick(line) <= tick && line.split(",", -1).length == columns.size()) {
+    long last = 0;
+    for (int i = kept.size(); i < lines.size(); i++) {
+      String line = lines.get(i);
+      long at = tick(line);
+      if (at < 0 || (at <= tick && line.split(",", -1).length != columns.size())) {
+        throw noRow(file + ":" + (i + 1), columns.size(), line);
+      }
+      if (at <= tick) {
         kept.add(line);
+        last = at;
       }
     }
     rewrite(file, kept);
-    return new MetricsCsv(file, columns);
+    return new MetricsCsv(file, columns, last);
+  }
+
+  /** The tick of the last row that was there before the first one of ours; 0 for none. */
+  public long resumedTick() {
+    return resumedTick;
+  }
+
+  private static BadInputException noRow(String where, int cells, String line) {
+    return new BadInputException(
+        where
+            + ": no row of a run: expected a tick first and "
+            + cells
+            + " cells, got \""
+            + line
+            + "\"; repair it, or move the file away, and a new one is begun");
   }
 
   /** Its rows would be dropped as none of ours. */
@@ -115,12 +142,13 @@ public final class MetricsCsv implements AutoCloseable {
         : Double.toString(value);
   }
 
+  /** -1 for what is none. */
   private static long tick(String line) {
     int comma = line.indexOf(',');
     try {
       return Long.parseLong(comma < 0 ? line : line.substring(0, comma));
     } catch (NumberFormatException e) {
-      return Long.MAX_VALUE; // no row of ours: dropped
+      return -1;
     }
   }
 

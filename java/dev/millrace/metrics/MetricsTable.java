@@ -7,19 +7,22 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a metrics.csv holds; an empty cell is NaN. */
+/** What the metrics.csv of a run that has ended holds; an empty cell is NaN. */
 public record MetricsTable(List<String> columns, List<double[]> rows) {
-  /** Without a last row that has no end: the process was killed while it wrote it. */
+  /** Every failure is one line that names the file and, where one is damaged, the line. */
   public static MetricsTable read(Path file) throws IOException {
-    List<String> lines;
+    String text;
     try {
-      String text = Files.readString(file);
-      lines = text.substring(0, text.lastIndexOf('\n') + 1).lines().toList();
+      text = Files.readString(file);
     } catch (IOException e) {
       throw FileErrors.cannot("read", file, e);
     }
+    List<String> lines = text.lines().toList();
     if (lines.isEmpty()) {
       return new MetricsTable(List.of(), List.of());
+    }
+    if (!text.endsWith("\n")) {
+      throw new IOException(file + ":" + lines.size() + ": the line has no end: it was cut off");
     }
     List<String> columns = List.of(lines.get(0).split(",", -1));
     List<double[]> rows = new ArrayList<>();
@@ -36,13 +39,21 @@ public record MetricsTable(List<String> columns, List<double[]> rows) {
     }
     double[] row = new double[columns];
     for (int c = 0; c < columns; c++) {
-      try {
-        row[c] = cells[c].isEmpty() ? Double.NaN : Double.parseDouble(cells[c]);
-      } catch (NumberFormatException e) {
-        throw new IOException(where + ": not a number: " + cells[c], e);
-      }
+      row[c] = cells[c].isEmpty() ? Double.NaN : number(cells[c], where);
     }
     return row;
+  }
+
+  private static double number(String cell, String where) throws IOException {
+    try {
+      double number = Double.parseDouble(cell);
+      if (Double.isFinite(number)) {
+        return number;
+      }
+    } catch (NumberFormatException e) {
+      // As one that is not finite: no value of a run.
+    }
+    throw new IOException(where + ": not a finite number: " + cell);
   }
 
   /** The finite values of a column in the second half of the rows. */

@@ -52,7 +52,11 @@ public final class TensorBoardWriter implements AutoCloseable {
    * longer counts.
    */
   public static TensorBoardWriter create(Path folder, long firstTick) throws IOException {
-    Files.createDirectories(folder);
+    try {
+      Files.createDirectories(folder);
+    } catch (IOException e) {
+      throw FileErrors.cannot("create", folder, e);
+    }
     Instant now = Instant.now();
     Path file = folder.resolve("events.out.tfevents." + now.getEpochSecond() + ".millrace");
     for (int i = 1; Files.exists(file); i++) {

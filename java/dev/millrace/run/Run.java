@@ -13,6 +13,7 @@ import dev.millrace.core.NativeException;
 import dev.millrace.io.AtomicFile;
 import dev.millrace.io.FileErrors;
 import dev.millrace.io.FileOps;
+import dev.millrace.io.Sha256;
 import dev.millrace.manifest.BuildInfo;
 import dev.millrace.manifest.Manifest;
 import dev.millrace.preflight.PreflightReport;
@@ -178,13 +179,14 @@ public final class Run {
       Engine engine, Checkpoint checkpoint, Consumer<List<Checkpoint.Part>> restored)
       throws IOException {
     signal.onStop(engine::stop);
-    CheckpointInfo.Progress start = new CheckpointInfo.Progress(0, 0, 0, 0);
+    String config = Sha256.of(directory.config());
+    CheckpointInfo.Progress start = new CheckpointInfo.Progress(0, 0, 0, 0, config);
     if (checkpoint != null) {
       List<Checkpoint.Part> parts = checkpoint.restore(engine);
       CheckpointInfo info = checkpoint.info();
       start =
           new CheckpointInfo.Progress(
-              info.tick(), info.envSteps(), info.updates(), info.trainingSeconds());
+              info.tick(), info.envSteps(), info.updates(), info.trainingSeconds(), config);
       manifest
           .section("run")
           .putObject("resumed")
@@ -197,6 +199,7 @@ public final class Run {
     state = state.to(RunState.RUNNING);
     try (Telemetry telemetry =
         new Telemetry(resolved.config(), directory, progress, start.tick())) {
+      Manifest.reserve(directory.path());
       hasBegun = true;
       Manifest.withdraw(directory.path());
       RunLoop loop =

@@ -21,9 +21,13 @@ public final class RunLock implements AutoCloseable {
     this.channel = channel;
   }
 
+  static Path file(Path directory) {
+    return directory.resolve(NAME);
+  }
+
   /** Throws {@link BadInputException} where another process, or this one, trains there. */
   static RunLock of(Path directory) {
-    Path file = directory.resolve(NAME);
+    Path file = file(directory);
     try {
       FileChannel channel =
           FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
@@ -32,7 +36,7 @@ public final class RunLock implements AutoCloseable {
       }
       channel.close();
     } catch (IOException e) {
-      throw new BadInputException("cannot use " + directory + ": " + FileErrors.reason(e));
+      throw new BadInputException("cannot lock " + file + ": " + FileErrors.reason(e));
     }
     throw new BadInputException(directory + ": another process trains in this run directory");
   }

@@ -119,7 +119,7 @@ final class RunLoop {
     checkpoint =
         checkpoints.write(
             engine,
-            new CheckpointInfo.Progress(tick, envSteps, updates, seconds),
+            new CheckpointInfo.Progress(tick, envSteps, updates, seconds, start.configSha256()),
             config.replay().save(),
             config.checkpoint().keep());
     checkpointTick = tick;

@@ -41,6 +41,15 @@ final class Telemetry implements AutoCloseable {
         tick == 0
             ? MetricsCsv.create(directory.metrics())
             : MetricsCsv.resume(directory.metrics(), tick);
+    if (csv.resumedTick() < tick) { // rows are written before the checkpoint of their tick
+      progress.note(
+          String.format(
+              Locale.ROOT,
+              "warning: %s: the lines from tick %d to tick %d are lost",
+              directory.metrics(),
+              csv.resumedTick(),
+              tick));
+    }
     this.tensorBoard =
         config.log().tensorboard()
             ? TensorBoardWriter.create(directory.tensorBoard(), tick + 1)

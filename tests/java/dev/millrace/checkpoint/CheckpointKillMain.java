@@ -20,7 +20,7 @@ public final class CheckpointKillMain {
     while (true) {
       tick++;
       engine.state().get("alpha/log")[0] = (byte) tick;
-      store.write(engine, new CheckpointInfo.Progress(tick, tick, tick, 0), true, 3);
+      store.write(engine, new CheckpointInfo.Progress(tick, tick, tick, 0, ""), true, 3);
       System.out.println(tick);
     }
   }

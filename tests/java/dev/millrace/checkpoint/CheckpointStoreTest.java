@@ -27,7 +27,7 @@ class CheckpointStoreTest {
   }
 
   private static Progress at(long tick) {
-    return new Progress(tick, tick * 4, tick * 2, tick / 10.0);
+    return new Progress(tick, tick * 4, tick * 2, tick / 10.0, "c0de");
   }
 
   private void write(FakeEngine engine, long tick, boolean withReplay) throws IOException {
@@ -47,6 +47,7 @@ class CheckpointStoreTest {
     try (Checkpoint checkpoint = newest()) {
       assertEquals(at(10).tick(), checkpoint.info().tick());
       assertEquals(1.0, checkpoint.info().trainingSeconds());
+      assertEquals("c0de", checkpoint.info().configSha256());
       List<Checkpoint.Part> parts = checkpoint.restore(other);
       assertTrue(parts.stream().allMatch(Checkpoint.Part::restored));
     }

@@ -133,6 +133,10 @@ class EndToEndTest {
     String[] twice = {"cartpole_swingup", "-sdevice=metal", "--device=cpu"};
     assertEquals(2, run(with(twice, "bench", "learner")), () -> out + err);
     assertTrue(err.contains("--device cpu: the configuration names metal"), err);
+    String[] modes = {"cartpole_swingup", "--profile=laptop", "-sdevice=cpu", "--modes=graph"};
+    assertEquals(2, run(with(modes, "bench", "train")), () -> out + err);
+    assertTrue(err.startsWith("millrace: --modes graph: collector.update: device was"), err);
+    assertTrue(err.endsWith("; --modes host runs on every device\n"), err);
     String[] graph = {"cartpole_swingup", "--profile=laptop", "-sdevice=cpu", "-sgraph=on"};
     assertEquals(3, run(with(graph, "bench", "train")), () -> out + err);
   }
@@ -198,6 +202,10 @@ class EndToEndTest {
       assertTrue(
           err.startsWith(place + "unknown name \"body_quta\"; did you mean \"body_quat\"?"), err);
       assertEquals(1, err.lines().count(), err);
+      String second = "rewards.more={weight: 1, expr: 1 +}";
+      assertEquals(2, run(command, mine.toString(), "--profile", "laptop", "-s", second), out);
+      assertTrue(err.startsWith("millrace: 2 mistakes in the configuration:\n  " + mine + ":5:30"));
+      assertTrue(err.contains("\n  -s " + second + ": rewards.more.expr: column 4: "), err);
     }
     String fixed = "rewards.lean.expr=norm2(body_quat.xy)";
     assertEquals(

@@ -10,7 +10,6 @@ import dev.millrace.config.ConfigException;
 import dev.millrace.core.Json;
 import dev.millrace.core.NativeException;
 import dev.millrace.run.BadInputException;
-import dev.millrace.run.FakeCore;
 import dev.millrace.run.RunFailure;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -20,40 +19,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 
-class MainTest {
-  @TempDir Path folder;
-  private final FakeCore core = new FakeCore();
-  private String out = "";
-  private String err = "";
-
-  private int run(String... args) {
-    ByteArrayOutputStream outBytes = new ByteArrayOutputStream();
-    ByteArrayOutputStream errBytes = new ByteArrayOutputStream();
-    int code =
-        Main.run(
-            args,
-            () -> core,
-            new PrintStream(outBytes, true, StandardCharsets.UTF_8),
-            new PrintStream(errBytes, true, StandardCharsets.UTF_8));
-    out = outBytes.toString(StandardCharsets.UTF_8);
-    err = errBytes.toString(StandardCharsets.UTF_8);
-    return code;
-  }
-
-  private void assertOneLine(int expected, String part, String... args) {
-    int code = run(args);
-    assertEquals(1, err.lines().count(), err);
-    assertTrue(err.contains(part), err);
-    assertEquals(expected, code);
-  }
-
-  private String path(String name) {
-    return folder.resolve(name).toString();
-  }
-
+class MainTest extends CommandLineTest {
   private int train(String name, String... more) {
     List<String> args = new java.util.ArrayList<>();
     args.addAll(List.of("train", "cartpole_swingup", "--out", path(name)));
@@ -136,7 +104,11 @@ class MainTest {
   void usageErrorsAreOneLine() {
     assertOneLine(2, "millrace train", "train");
     assertOneLine(2, "--bogus", "train", "cartpole_swingup", "--bogus");
-    assertOneLine(2, "did you mean", "trian");
+    assertOneLine(2, "'trian' (did you mean train?)", "trian");
+    assertOneLine(2, "'phisics' (did you mean physics?)", "bench", "phisics");
+    assertOneLine(2, "'tr' (see: millrace --help)", "tr");
+    assertOneLine(2, "(did you mean --profile?)", "train", "cartpole_swingup", "--profil=x");
+    assertOneLine(2, "(see: millrace train --help)", "train", "cartpole_swingup", "-x");
     assertOneLine(2, "--seed", "train", "cartpole_swingup", "--seed", "x");
     assertOneLine(2, "Missing required subcommand", "manifest");
     assertOneLine(2, "Missing required subcommand");
@@ -155,7 +127,7 @@ class MainTest {
       assertOneLine(2, "exists already", command, "g1_walk_flat", "--out", path("there"));
       String inFile = "cannot create " + path("file/run") + ": " + path("file") + ": Not a dir";
       assertOneLine(2, inFile, command, "g1_walk_flat", "--out", path("file/run"));
-      String inProc = "cannot create /proc/none/run: /proc: ";
+      String inProc = "cannot create /proc/none/run: /proc: nothing can be created there";
       assertOneLine(2, inProc, command, "g1_walk_flat", "--out", "/proc/none/run");
     }
     assertEquals(0, run("preflight", "g1_walk_flat", "--out", path("new/run")), () -> err);
@@ -164,6 +136,29 @@ class MainTest {
     assertOneLine(2, "no run directory", "play", path("there"));
     assertOneLine(2, "no such file", "manifest", "show", path("none"));
     assertEquals(List.of(), core.opened);
+  }
+
+  @Test
+  void anEmptyPathIsNone() {
+    for (String command :
+        List.of(
+            "train cartpole_swingup --out",
+            "preflight cartpole_swingup --out",
+            "bench physics --out",
+            "graph show cartpole_swingup --dot",
+            "resume",
+            "play",
+            "compare",
+            "manifest verify",
+            "trace summary",
+            "motion make")) {
+      List<String> args = new java.util.ArrayList<>(List.of(command.split(" ")));
+      args.add("");
+      assertOneLine(2, "expected a file or folder, got \"\"", args.toArray(String[]::new));
+    }
+    for (String command : List.of("train", "preflight")) {
+      assertOneLine(2, "no built-in configuration \"\" and no such file; known: ", command, "");
+    }
   }
 
   @Test
@@ -178,6 +173,25 @@ class MainTest {
           """,
           err);
     }
+  }
+
+  @Test
+  void anOptionDoesNotBeatAnOverrideInSilence() {
+    String seeds = "--seed 3: -s seed=4 says otherwise; leave one of the two away";
+    assertOneLine(2, seeds, "config", "show", "g1_walk_flat", "--seed", "3", "-s", "seed=4");
+    assertOneLine(2, seeds, "config", "show", "cartpole_swingup", "-s", "seed=4", "--seed", "3");
+    String profiles = "--profile full: -s profile=laptop says otherwise";
+    assertOneLine(2, profiles, "preflight", "g1_walk_flat", "--profile=full", "-sprofile=laptop");
+    assertEquals(0, run("config", "show", "g1_walk_flat", "--seed", "3", "-s", "seed=3"));
+    assertTrue(out.contains("\nseed: 3\n"), out);
+    assertEquals(0, run("config", "show", "g1_walk_flat", "-s", "seed=4", "-s", "seed=3"));
+    assertTrue(out.contains("\nseed: 3\n"), out);
+    train("a");
+    String ticks = "--ticks 5: -s run.max_ticks=90 says otherwise; leave one of the two away";
+    assertOneLine(2, ticks, "resume", path("a"), "--ticks", "5", "-s", "run.max_ticks=90");
+    assertEquals(0, run("resume", path("a"), "--ticks", "5", "-s", "run.max_seconds=9"));
+    assertEquals(0, run("manifest", "show", path("a"), "config.run.max_seconds"));
+    assertEquals("9.0", out.strip());
   }
 
   @Test
@@ -298,9 +312,71 @@ class MainTest {
     train("a");
     Path config = folder.resolve("a/config.yaml");
     Files.writeString(config, Files.readString(config).replace("  upright:", "  uprigt:"));
+    Path info = folder.resolve("a/checkpoints/tick-000000000020/checkpoint.json");
+    Files.writeString(info, Files.readString(info).replaceAll("\"config_sha256\".*,", ""));
     String part = ": rewards.uprigt: no such reward term; did you mean \"upright\"?";
     assertOneLine(2, part, "resume", path("a"), "--ticks", "5");
     assertTrue(err.startsWith("millrace: " + config + ":"), err);
+  }
+
+  @Test
+  void aConfigurationThatWasChangedIsNotGoneOnWith() throws IOException {
+    train("a");
+    Path config = folder.resolve("a/config.yaml");
+    String before = Files.readString(config);
+    String manifest = Files.readString(folder.resolve("a/manifest.json"));
+    for (String change : List.of("tau: 0.02", "max_ticks: 20", "actor_hidden: 64")) {
+      assertTrue(before.contains(change), before);
+      Files.writeString(config, before.replace(change, change + "1"));
+      String part = config + ": was changed since the run began: put it back";
+      assertOneLine(2, part, "resume", path("a"), "--ticks", "5");
+      assertTrue(err.contains("; change run, log and checkpoint with -s KEY=VALUE"), err);
+      assertTrue(err.endsWith(" with a new run: millrace train " + config + "\n"), err);
+      assertEquals(0, run("play", path("a"), "--episodes", "1"), () -> err);
+      assertEquals(
+          "warning: " + config + ": was changed since the run began, and is played as it is now\n",
+          err);
+    }
+    assertEquals(manifest, Files.readString(folder.resolve("a/manifest.json")));
+    Files.writeString(config, before);
+    assertEquals(0, run("resume", path("a"), "-s", "run.max_ticks=30"), () -> err);
+    assertEquals(0, run("resume", path("a"), "--ticks", "10"), () -> err);
+  }
+
+  @Test
+  void aFileWhereAFolderBelongsIsNamedAndTheOtherWayRound() throws IOException {
+    train("a", "-s", "log.tensorboard=false");
+    for (String name : List.of("tb", "checkpoints")) {
+      Path moved = folder.resolve("a/" + name);
+      if (Files.exists(moved)) {
+        Files.move(moved, folder.resolve(name));
+      }
+      Files.writeString(moved, "mine");
+      String part = moved + ": expected a folder, and it is a file; move it away";
+      assertOneLine(2, part, "resume", path("a"), "--ticks", "5");
+      Files.delete(moved);
+    }
+    Files.move(folder.resolve("checkpoints"), folder.resolve("a/checkpoints"));
+    for (String name :
+        List.of("metrics.csv", "manifest.json", "config.yaml", ".lock", "trace.json")) {
+      Path moved = folder.resolve("a/" + name);
+      if (Files.exists(moved)) {
+        Files.move(moved, folder.resolve(name));
+      }
+      Files.createDirectory(moved);
+      String part = moved + ": expected a file, and it is a folder; move it away";
+      assertOneLine(2, part, "resume", path("a"), "--ticks", "5");
+      Files.delete(moved);
+      if (Files.exists(folder.resolve(name))) {
+        Files.move(folder.resolve(name), moved);
+      }
+    }
+    Path checkpoint = Files.writeString(folder.resolve("a/checkpoints/tick-000000000030"), "mine");
+    assertOneLine(2, checkpoint + ": is no folder", "play", path("a"), "--checkpoint", "30");
+    Path file = Files.writeString(folder.resolve("file"), "mine");
+    assertOneLine(2, file + ": is no folder; expected a run directory", "play", file.toString());
+    assertEquals(0, run("resume", path("a"), "--ticks", "5"), () -> err);
+    assertTrue(out.contains("skipped tick-000000000030: " + checkpoint + ": is no folder"), out);
   }
 
   @Test
@@ -392,33 +468,23 @@ class MainTest {
       assertEquals(0, run((command + " --json").split(" ")), command);
       Json.parse(out);
     }
-    assertOneLine(2, "--dims takes three numbers", "bench", "replay", "--dims", "98,29");
     assertOneLine(2, "did you mean \"g1_walk_flat\"?", "tasks", "g1_walk_fla");
     assertOneLine(2, "did you mean \"alive\"?", "terms", "alife");
     assertOneLine(2, "did you mean \"reward\"?", "terms", "--kind", "rewards");
   }
 
   @Test
-  void aBenchPassesItsOptionsOnAndCanBeCompared() throws IOException {
-    String bench =
-        "bench replay --pipeline cpu_pinned_double_buffer --layout sac --bandwidth --out ";
-    assertEquals(0, run((bench + path("a.json")).split(" ")), () -> err);
-    JsonNode report = Json.parse(Files.readString(folder.resolve("a.json")));
-    JsonNode request = report.path("request");
-    assertEquals("cpu_pinned_double_buffer", request.path("pipeline").asString());
-    assertEquals("sac", request.path("layout").asString());
-    assertTrue(request.path("bandwidth").asBoolean());
-    assertEquals("replay", report.path("kind").asString());
-    assertTrue(report.path("build").has("cpu"));
-    assertEquals(0, run("bench", "train", "g1_walk_flat", "--out", path("train.json")));
-    report = Json.parse(Files.readString(folder.resolve("train.json")));
-    assertEquals("g1_walk_flat", report.path("config").path("task").asString());
-    assertEquals(0, run((bench.replace("sac", "row") + path("b.json")).split(" ")), () -> err);
-    assertEquals(3, run("compare", path("a.json"), path("b.json")));
-    assertTrue(out.contains("request.layout  sac  row"), out);
-    assertEquals(0, run("compare", path("a.json"), path("b.json"), "--varying", "layout"));
-    assertTrue(out.contains("subject request.layout: sac | row"), out);
-    assertOneLine(2, "cannot write", "bench", "physics", "--out", path("none/a.json"));
+  void anAnswerIsNotWorkedForInVain() {
+    for (String command :
+        List.of(
+            "bench physics --out",
+            "graph show g1_walk_flat --dot",
+            "motion make",
+            "motion convert a.csv")) {
+      String[] args = (command + " /proc/none").split(" ");
+      assertOneLine(2, "cannot write /proc/none: /proc: nothing can be created there", args);
+    }
+    assertFalse(core.report.has("request"), "measured for nothing");
   }
 
   @Test
@@ -439,50 +505,6 @@ class MainTest {
   }
 
   @Test
-  void aBenchThatIsTooLargeIsBadInput() {
-    String robots = "--envs 2000000000: expected 1 to 1048576";
-    assertOneLine(2, robots, "bench", "physics", "--envs", "2000000000");
-    assertOneLine(2, robots, "bench", "update", "cartpole_swingup", "--envs", "2000000000");
-    assertOneLine(2, robots, "bench", "replay", "--envs", "2000000000");
-    String rows = " 100000000000: expected 1 to 4294967295";
-    assertOneLine(2, "--samples" + rows, "bench", "replay", "--samples", "100000000000");
-    assertOneLine(2, "--capacity" + rows, "bench", "replay", "--capacity", "100000000000");
-    assertOneLine(2, "--depth 17: expected 1 to 16", "bench", "replay", "--depth", "17");
-    assertOneLine(2, "--dims 0: expected 1 to 65536", "bench", "replay", "--dims", "1,0,1");
-    assertOneLine(2, "--input-mib -1: expected 1 to", "bench", "graphs", "--input-mib", "-1");
-    assertOneLine(2, "--threads 0: expected 1 to 1024", "bench", "physics", "--threads", "0");
-    core.benchFailure = new NativeException("resource", "ring 1 B > 0 B");
-    String asked = "millrace: bench replay --capacity 4000000000: does not fit: ring 1 B > 0 B";
-    assertOneLine(2, asked, "bench", "replay", "--capacity", "4000000000");
-    core.benchFailure = new NativeException("device", "lost");
-    assertOneLine(4, "lost", "bench", "replay");
-  }
-
-  @Test
-  void aCountOfNothingIsNamed() {
-    for (String each :
-        List.of(
-            "physics --ticks",
-            "physics --rounds",
-            "replay --runs",
-            "replay --ticks",
-            "update cartpole_swingup --launches",
-            "update cartpole_swingup --runs",
-            "learner cartpole_swingup --launches",
-            "learner cartpole_swingup --runs",
-            "train cartpole_swingup --ticks",
-            "train cartpole_swingup --rounds")) {
-      String option = each.substring(each.indexOf("--"));
-      String[] args = ("bench " + each + " -1").split(" ");
-      assertOneLine(2, option + " -1: expected at least 1", args);
-    }
-    assertOneLine(2, "--rounds 9: expected at least 10", "bench", "graphs", "--rounds", "9");
-    assertOneLine(2, "--counted 40: expected 1 to 30", "bench", "replay", "--counted", "40");
-    String slots = "--capacity 9: expected at least 1536"; // (2 + 1) x 512
-    assertOneLine(2, slots, "bench", "replay", "--capacity", "9");
-  }
-
-  @Test
   void aWrongValueOfAnOptionIsNamedBesideWhatIsAllowed() {
     String number = "--seed': expected a whole number of at most 9223372036854775807, got \"x\"";
     assertOneLine(2, number, "train", "cartpole_swingup", "--seed", "x");
@@ -492,14 +514,6 @@ class MainTest {
     assertOneLine(2, modes, "bench", "train", "cartpole_swingup", "--modes", "host,x");
     String real = "--warm-up': expected a number, got \"x\"";
     assertOneLine(2, real, "trace", "summary", path("none"), "--warm-up", "x");
-  }
-
-  @Test
-  void aBenchShowsItsMedians() {
-    core.report.putObject("medians").put("gather_us", 12.5);
-    core.report.putObject("iqr").put("gather_us", 0.5);
-    assertEquals(0, run("bench", "replay"));
-    assertTrue(out.contains("measured   median    IQR\ngather_us  12.500  0.500\n"), out);
   }
 
   @Test
@@ -526,7 +540,7 @@ class MainTest {
   }
 
   @Test
-  void runsAreCompared() {
+  void runsAreCompared() throws IOException {
     train("a");
     train("b");
     train("c", "-s", "replay.ingress_depth=3");
@@ -534,6 +548,12 @@ class MainTest {
     assertEquals(0, run("compare", path("a"), path("b"), tolerant), () -> out + err);
     assertEquals(3, run("compare", path("a"), path("c"), tolerant), () -> out + err);
     assertTrue(out.contains("replay.ingress_depth  2  3"), out);
+    Path csv = folder.resolve("b/metrics.csv");
+    List<String> lines = Files.readAllLines(csv);
+    lines.remove(1);
+    Files.write(csv, lines);
+    assertOneLine(2, csv + ": ", "compare", path("a"), path("b"), tolerant);
+    assertTrue(err.contains(": it is not what the run left, which its manifest lists"), err);
   }
 
   @Test

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.millrace.checkpoint.FakeEngine;
 import dev.millrace.core.Json;
 import dev.millrace.manifest.ManifestVerifier;
-import dev.millrace.run.FakeCore;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -16,11 +15,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 
 /** Selections from the core to the manifest and the screen, and what {@code bench graphs} shows. */
-class SelectionCommandTest {
+class SelectionCommandTest extends CommandLineTest {
   private static final String SELECTION =
       """
       {"way": "graph", "reason": "it gains 50.0 % against eager, 3.0 % are needed",
@@ -30,25 +28,6 @@ class SelectionCommandTest {
          {"way": "eager", "median_us": 100.0, "p99_us": 120.0, "mad_us": 1.0, "rounds": 30},
          {"way": "graph", "median_us": 50.0, "p99_us": 60.0, "mad_us": 0.5, "rounds": 30}],
        "drift": {"windows": 0, "reason": ""}, "cache_file": "selection.json"}""";
-
-  @TempDir Path folder;
-  private final FakeCore core = new FakeCore();
-  private String out = "";
-  private String err = "";
-
-  private int run(String... args) {
-    ByteArrayOutputStream outBytes = new ByteArrayOutputStream();
-    ByteArrayOutputStream errBytes = new ByteArrayOutputStream();
-    int code =
-        Main.run(
-            args,
-            () -> core,
-            new PrintStream(outBytes, true, StandardCharsets.UTF_8),
-            new PrintStream(errBytes, true, StandardCharsets.UTF_8));
-    out = outBytes.toString(StandardCharsets.UTF_8);
-    err = errBytes.toString(StandardCharsets.UTF_8);
-    return code;
-  }
 
   private int train(String name, String... more) {
     List<String> args = new java.util.ArrayList<>(List.of("train", "cartpole_swingup"));

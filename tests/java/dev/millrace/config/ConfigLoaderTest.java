@@ -289,6 +289,93 @@ class ConfigLoaderTest {
         message);
   }
 
+  private static String all(String name, String... overrides) {
+    return assertThrows(ConfigException.class, () -> load(name, overrides)).getMessage();
+  }
+
+  @Test
+  void aWrongTaskOrAlgorithmHidesNoOtherMistake() throws Exception {
+    String rest =
+        """
+        algo: fastsac
+        profile: big
+        rewards: {alive: {params: {x: 1}}, upright: {params: {}}}
+        learner: {tau: 7}
+        profiles: {latpop: {}, full: 3}
+        """;
+    String known =
+        """
+          FILE:3:10: profile: expected one of auto, full, laptop, got "big"
+          FILE:5:16: learner.tau: expected at most 1, got 7
+          FILE:6:20: unknown key profiles.latpop; did you mean "laptop"?
+          FILE:6:30: profiles.full: expected a group of keys, got 3"""
+            .replaceAll("(?m)^", "  ");
+    String mine = file("task: g1_walk_falt\n" + rest);
+    assertEquals(
+        "5 mistakes in the configuration:\n"
+            + "  FILE:1:7: task: unknown task \"g1_walk_falt\"; did you mean \"g1_walk_flat\"?\n"
+            + known,
+        all(mine).replace(mine, "FILE"));
+    mine = file("# no task\n" + rest);
+    assertEquals(
+        "5 mistakes in the configuration:\n" + known + "\n  FILE: task is missing",
+        all(mine).replace(mine, "FILE"));
+    mine = file("task: [1]\n" + rest.replace("fastsac", "~"));
+    assertEquals(
+        "6 mistakes in the configuration:\n"
+            + "  FILE:1:7: task: expected a single value, got a list\n"
+            + "  FILE:2:7: algo: expected a text, got nothing\n"
+            + known,
+        all(mine).replace(mine, "FILE"));
+    mine = file("task: cartpole_swingup\nalgo: flashsack\nlearner: {tau: 7}\n");
+    assertEquals(
+        """
+        2 mistakes in the configuration:
+          FILE:2:7: algo: task cartpole_swingup has no "flashsack"; did you mean "flashsac"?
+          FILE:3:16: learner.tau: expected at most 1, got 7""",
+        all(mine).replace(mine, "FILE"));
+  }
+
+  @Test
+  void aDuplicateKeyHidesNoOtherMistake() throws Exception {
+    String mine =
+        file(
+            """
+            task: g1_walk_flat
+            learner: {tau: 7, batch: 8, batch: 9}
+            seed: 1
+            seed: 2
+            log: {trace: 3}
+            """);
+    assertEquals(
+        """
+        4 mistakes in the configuration:
+          FILE:2:16: learner.tau: expected at most 1, got 7
+          FILE:2:29: duplicate key "batch"
+          FILE:4:1: duplicate key "seed"
+          FILE:5:14: log.trace: expected true or false, got 3""",
+        all(mine, "learner.gamma=0.5").replace(mine, "FILE"));
+  }
+
+  @Test
+  void severalMessagesAreEachPlaced() throws Exception {
+    String mine =
+        file(
+            """
+            task: g1_walk_flat
+            rewards:
+              a: {weight: 2.0, expr: "1 +"}
+            """);
+    Resolved resolved = load(mine, "rewards.b={weight: 1, expr: x}");
+    assertEquals(
+        """
+        2 mistakes in the configuration:
+          FILE:3:26: rewards.a.expr: column 4: x
+          -s rewards.b={weight: 1, expr: x}: rewards.b.expr: column 1: y"""
+            .replace("FILE", mine),
+        resolved.placed("rewards.b.expr: column 1: y\nrewards.a.expr: column 4: x"));
+  }
+
   @Test
   void anExpressionIsARewardWithANameOfItsOwn() throws Exception {
     String expr = "exp(-norm2(cmd.xy - base_lin_vel.xy) / 0.25)";
@@ -394,5 +481,10 @@ class ConfigLoaderTest {
     assertEquals(3, Nearest.distance("kitten", "sitting"));
     assertEquals("batch", Nearest.of("batc", List.of("tau", "batch")).orElseThrow());
     assertFalse(Nearest.of("zzzz", List.of("tau", "batch")).isPresent());
+    for (String name : List.of("x", "lr", "abc", "tau", "sigma")) {
+      List<String> others = List.of("y", "xy", "log", "run", "env", "task", "scale");
+      assertFalse(Nearest.of(name, others).isPresent(), name);
+    }
+    assertEquals("log", Nearest.of("lgo", List.of("run", "log")).orElseThrow());
   }
 }

@@ -17,7 +17,10 @@ import org.junit.jupiter.api.io.TempDir;
 
 class YamlReaderTest {
   private static Mapping read(String text) {
-    return YamlReader.mapping("t.yaml", text.getBytes(StandardCharsets.UTF_8));
+    Mistakes mistakes = new Mistakes();
+    Mapping read = YamlReader.mapping("t.yaml", text.getBytes(StandardCharsets.UTF_8), mistakes);
+    mistakes.refuse();
+    return read;
   }
 
   private static String error(String text) {
@@ -103,13 +106,14 @@ class YamlReaderTest {
   @Test
   void filesThatCannotBeReadAreNamed(@TempDir Path folder) throws Exception {
     Path missing = folder.resolve("none.yaml");
-    ConfigException e = assertThrows(ConfigException.class, () -> YamlReader.read(missing));
+    ConfigException e =
+        assertThrows(ConfigException.class, () -> YamlReader.read(missing, new Mistakes()));
     assertEquals("cannot read " + missing + ": no such file or folder", e.getMessage());
-    e = assertThrows(ConfigException.class, () -> YamlReader.read(folder));
+    e = assertThrows(ConfigException.class, () -> YamlReader.read(folder, new Mistakes()));
     assertEquals("cannot read " + folder + ": it is a folder", e.getMessage());
     Path binary = folder.resolve("binary.yaml");
     Files.write(binary, new byte[] {'a', ':', ' ', (byte) 0xff, (byte) 0xfe, 0});
-    e = assertThrows(ConfigException.class, () -> YamlReader.read(binary));
+    e = assertThrows(ConfigException.class, () -> YamlReader.read(binary, new Mistakes()));
     assertEquals(binary + ": is not UTF-8 text", e.getMessage());
   }
 }

@@ -119,6 +119,19 @@ class ManifestTest {
   }
 
   @Test
+  void whatIsWrongWithAForeignManifestNamesTheFile() throws IOException {
+    Path file = Files.writeString(folder.resolve("manifest.json"), "{\"a\": 1, \"run\": 3}");
+    for (Path named : List.of(file, folder)) {
+      List<String> problems = ManifestVerifier.verify(named);
+      assertTrue(
+          problems.contains(file + ": required property 'schema' not found"), () -> "" + problems);
+      assertTrue(
+          problems.contains(file + ": /run: integer found, object expected"), () -> "" + problems);
+      assertTrue(problems.stream().allMatch(each -> each.startsWith(file + ": ")));
+    }
+  }
+
+  @Test
   void anArtifactCannotLeadElsewhere() {
     JsonNode artifacts = Json.parse("[{\"path\": \"../x\", \"bytes\": 1, \"sha256\": \"\"}]");
     assertEquals(

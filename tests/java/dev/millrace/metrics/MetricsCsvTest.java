@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -91,6 +92,19 @@ class MetricsCsvTest {
         "expected a header that begins with tick,env_steps,updates, got \"time,price\"";
     assertTrue(e.getMessage().startsWith(file + ": no metrics of a run: " + expected));
     assertFile("time,price", "1,2");
+  }
+
+  @Test
+  void aLineThatIsNoRowIsRefusedAndKept() throws IOException {
+    for (String line : List.of("x,40,20,1", "", "10,40,20", "10,40,20,1,2")) {
+      String[] lines = {"tick,env_steps,updates,a", "5,20,10,1", line, "20,80,40,2", "30,120"};
+      Files.writeString(file, String.join("\n", lines) + "\n");
+      BadInputException e =
+          assertThrows(BadInputException.class, () -> MetricsCsv.resume(file, 20));
+      String expected = ":3: no row of a run: expected a tick first and 4 cells, got \"" + line;
+      assertTrue(e.getMessage().startsWith(file + expected), e.getMessage());
+      assertFile(lines);
+    }
   }
 
   @Test

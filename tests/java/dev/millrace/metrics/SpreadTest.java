@@ -23,9 +23,9 @@ class SpreadTest {
   }
 
   @Test
-  void aTableIsReadWithoutTheRowThatWasCutOff() throws IOException {
+  void aTableIsReadAndItsSecondHalfCounts() throws IOException {
     Path file = folder.resolve("metrics.csv");
-    Files.writeString(file, "tick,a_ms\n10,9\n20,\n30,1\n40,2\n50,3\n60");
+    Files.writeString(file, "tick,a_ms\n10,9\n20,\n30,1\n40,2\n50,3\n");
     MetricsTable table = MetricsTable.read(file);
     assertEquals(List.of("tick", "a_ms"), table.columns());
     assertEquals(5, table.rows().size());
@@ -42,7 +42,13 @@ class SpreadTest {
     assertEquals(file + ":3: 1 cells under 2 columns", columns.getMessage());
     Files.writeString(file, "tick,a_ms\n10,x\n");
     var number = assertThrows(IOException.class, () -> MetricsTable.read(file));
-    assertEquals(file + ":2: not a number: x", number.getMessage());
+    assertEquals(file + ":2: not a finite number: x", number.getMessage());
+    Files.writeString(file, "tick,a_ms\n10,9\n20,1e999\n30,1\n");
+    var large = assertThrows(IOException.class, () -> MetricsTable.read(file));
+    assertEquals(file + ":3: not a finite number: 1e999", large.getMessage());
+    Files.writeString(file, "tick,a_ms\n10,9\n20,3");
+    var torn = assertThrows(IOException.class, () -> MetricsTable.read(file));
+    assertEquals(file + ":3: the line has no end: it was cut off", torn.getMessage());
     Files.write(file, new byte[] {(byte) 0xff, '\n'});
     var text = assertThrows(IOException.class, () -> MetricsTable.read(file));
     assertEquals("cannot read " + file + ": it is not UTF-8 text", text.getMessage());

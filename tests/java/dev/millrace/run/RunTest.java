@@ -30,6 +30,7 @@ class RunTest {
   @TempDir Path folder;
   private final FakeCore core = new FakeCore();
   private final List<Status> shown = new ArrayList<>();
+  private final List<String> notes = new ArrayList<>();
 
   private final Progress progress =
       new Progress() {
@@ -39,7 +40,9 @@ class RunTest {
         }
 
         @Override
-        public void note(String line) {}
+        public void note(String line) {
+          notes.add(line);
+        }
 
         @Override
         public void finish() {}
@@ -219,6 +222,38 @@ class RunTest {
   }
 
   @Test
+  void roomForTheManifestIsKeptUntilItIsWritten() throws IOException {
+    Path room = folder.resolve("kept/.manifest.json.room");
+    List<Long> seen = new ArrayList<>();
+    Progress watching =
+        new Progress() {
+          @Override
+          public void update(Status status) {
+            seen.add(room.toFile().length());
+          }
+
+          @Override
+          public void note(String line) {}
+
+          @Override
+          public void finish() {}
+        };
+    Resolved resolved = config("run.max_ticks=10");
+    try (StopSignal signal = StopSignal.install()) {
+      RunDirectory directory = new RunDirectory(folder.resolve("kept"));
+      new Run(core, resolved, directory, watching, signal).train(report(resolved));
+    }
+    assertFalse(Files.exists(room));
+    resume("kept", watching, "run.max_ticks=20");
+    assertFalse(Files.exists(room));
+    assertEquals(List.of(256L << 10, 256L << 10), seen);
+    core.engines = () -> new FakeEngine(1).failingAfter(5);
+    assertThrows(RunFailure.class, () -> resume("kept", "run.max_ticks=30"));
+    assertFalse(Files.exists(room));
+    assertEquals(List.of(), ManifestVerifier.verify(folder.resolve("kept")));
+  }
+
+  @Test
   void aFailureKeepsTheLastCheckpointAndNamesTheFirstError() throws IOException {
     core.engines = () -> new FakeEngine(1).failingAfter(25);
     RunFailure failure =
@@ -275,6 +310,22 @@ class RunTest {
     assertTrue(e.getMessage().startsWith(run.resolve("metrics.csv") + ": no metrics of a run"));
     assertEquals("time,price\n1,2\n", Files.readString(run.resolve("metrics.csv")));
     assertArrayEquals(before, Files.readAllBytes(run.resolve("manifest.json")));
+  }
+
+  @Test
+  void aResumeSaysThatLinesOfMetricsAreLost() throws IOException {
+    train("lost", "run.max_ticks=20");
+    Path csv = folder.resolve("lost/metrics.csv");
+    List<String> lines = Files.readAllLines(csv);
+    resume("lost", "run.max_ticks=30");
+    assertEquals(List.of(), notes);
+    Files.write(csv, lines.subList(0, 2));
+    resume("lost", "run.max_ticks=40");
+    assertEquals(
+        List.of("warning: " + csv + ": the lines from tick 10 to tick 30 are lost"), notes);
+    Files.delete(csv);
+    resume("lost", "run.max_ticks=50");
+    assertEquals("warning: " + csv + ": the lines from tick 0 to tick 40 are lost", notes.get(1));
   }
 
   @Test

@@ -97,7 +97,7 @@ LearnerSpec parse_learner(const nlohmann::json& learner) {
   Section section(learner);
   LearnerSpec spec;
   spec.batch = section.integer("batch", 1, kMany);
-  spec.updates_per_tick = section.integer("updates_per_tick", 0, 1024);
+  spec.updates_per_tick = section.integer("updates_per_tick", 1, 1024);
   spec.learning_starts = section.integer("learning_starts", 0, kMany);
   spec.policy_frequency = section.integer("policy_frequency", 1, 1024);
   spec.gamma = section.number("gamma", 0, 1);

@@ -82,6 +82,7 @@ TEST(LearnerSpec, RefusalsNameTheKeyTheRangeAndTheValue) {
   EXPECT_EQ(refusal("gamma", "high"), "learner.gamma: expected a number, got \"high\"");
   EXPECT_EQ(refusal("batch", 2.5), "learner.batch: expected an integer, got 2.5");
   EXPECT_EQ(refusal("policy_frequency", 0), "learner.policy_frequency: must be in 1..1024, got 0");
+  EXPECT_EQ(refusal("updates_per_tick", 0), "learner.updates_per_tick: must be in 1..1024, got 0");
   EXPECT_EQ(refusal("symmetry", 1), "learner.symmetry: expected true or false, got 1");
   EXPECT_EQ(refusal("actor_hidden", 130), "learner.actor_hidden: must be a multiple of 4, got 130");
   EXPECT_EQ(refusal("v_max", -20), "learner.v_max: must be above learner.v_min, got -20");

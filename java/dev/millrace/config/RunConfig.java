@@ -158,7 +158,7 @@ public record RunConfig(
   public record Learner(
       Where place,
       @Range(min = 1) int batch,
-      @Range(min = 0) int updatesPerTick,
+      @Range(min = 1, max = 1024) int updatesPerTick,
       @Range(min = 0) int learningStarts,
       @Range(min = 1) int policyFrequency,
       @Range(min = 0, max = 1) double gamma,

@@ -81,6 +81,9 @@ SampleActionOp FastSacPrograms::sample(const Action& action, u32 first_normal,
 }
 
 void FastSacPrograms::record(Program& program, bool with_actor) {
+  const Inputs inputs = {buffers_.observation, buffers_.next_observation, buffers_.critic_input,
+                         buffers_.next_critic_input, buffers_.acting_critic_input};
+  program.record(unpack(inputs, with_actor));
   record_next_action(program);
   if (with_actor) record_action(program);
   record_critic(program);
@@ -88,16 +91,12 @@ void FastSacPrograms::record(Program& program, bool with_actor) {
 }
 
 void FastSacPrograms::record_next_action(Program& program) {
-  program.record(unpack_observation(layout.next_observation(), buffers_.next_observation));
-  program.record(unpack_critic(layout.next_critic(), buffers_.next_critic_input));
   actor.record_forward(program, actor_state.parameters, buffers_.next_observation,
                        actor.input_stride(), buffers_.next_actor, buffers_.next_action.heads);
   program.record(sample(buffers_.next_action, 0, buffers_.next_critic_input));
 }
 
 void FastSacPrograms::record_action(Program& program) {
-  program.record(unpack_observation(layout.observation(), buffers_.observation));
-  program.record(unpack_critic(layout.critic(), buffers_.acting_critic_input));
   actor.record_forward(program, actor_state.parameters, buffers_.observation, actor.input_stride(),
                        buffers_.actor, buffers_.action.heads);
   // Normals behind those of the next action.
@@ -105,8 +104,6 @@ void FastSacPrograms::record_action(Program& program) {
 }
 
 void FastSacPrograms::record_critic(Program& program) {
-  program.record(unpack_critic(layout.critic(), buffers_.critic_input));
-  program.record(unpack_action(buffers_.critic_input));
   record_critic_loss(program);
   AdamWOp step =
       step_of(critic_state, (*critic_statistics)["loss/critic"], true, LearningRate::kCritic);

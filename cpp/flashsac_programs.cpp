@@ -77,6 +77,9 @@ SampleActionOp FlashSacPrograms::sample(const Action& action, u32 first_normal,
 }
 
 void FlashSacPrograms::record(Program& program, bool with_actor) {
+  const Inputs inputs = {buffers_.observation, next_observation(), buffers_.critic_input,
+                         next_critic_input(), buffers_.acting_critic_input};
+  program.record(unpack(inputs, with_actor));
   record_next_action(program);
   if (with_actor) record_action(program);
   record_critic(program);
@@ -84,18 +87,12 @@ void FlashSacPrograms::record(Program& program, bool with_actor) {
 }
 
 void FlashSacPrograms::record_next_action(Program& program) {
-  const Operand next_observation = buffers_.observation + second_half(observation_stride());
-  const Operand next_critic_input = buffers_.critic_input + second_half(critic_stride());
-  program.record(unpack_observation(layout.next_observation(), next_observation));
-  program.record(unpack_critic(layout.next_critic(), next_critic_input));
-  actor.record_forward(program, {actor_state.parameters, Operand{}}, spec.batch, next_observation,
+  actor.record_forward(program, {actor_state.parameters, Operand{}}, spec.batch, next_observation(),
                        observation_stride(), buffers_.next_actor, buffers_.next_action.heads);
-  program.record(sample(buffers_.next_action, 0, next_critic_input));
+  program.record(sample(buffers_.next_action, 0, next_critic_input()));
 }
 
 void FlashSacPrograms::record_action(Program& program) {
-  program.record(unpack_observation(layout.observation(), buffers_.observation));
-  program.record(unpack_critic(layout.critic(), buffers_.acting_critic_input));
   actor.record_forward(program, {actor_state.parameters, buffers_.actor_statistics}, all_rows(),
                        buffers_.observation, observation_stride(), buffers_.actor,
                        buffers_.action.heads);
@@ -105,8 +102,6 @@ void FlashSacPrograms::record_action(Program& program) {
 
 void FlashSacPrograms::record_critic(Program& program) {
   const LearnerStatistics& scalars = *critic_statistics;
-  program.record(unpack_critic(layout.critic(), buffers_.critic_input));
-  program.record(unpack_action(buffers_.critic_input));
   record_targets(program);
   record_critic_loss(program);
   AdamWOp step = step_of(critic_state, scalars["loss/critic"], true, LearningRate::kCritic);

@@ -57,6 +57,10 @@ struct FlashSacPrograms : SacPrograms {
   int all_rows() const { return 2 * spec.batch; }
   // Where the second half of rows of that width begins.
   uint64_t second_half(int width) const { return static_cast<uint64_t>(spec.batch) * width; }
+  Operand next_observation() const {
+    return buffers_.observation + second_half(observation_stride());
+  }
+  Operand next_critic_input() const { return buffers_.critic_input + second_half(critic_stride()); }
 
   Buffers buffers_;
 };

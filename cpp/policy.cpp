@@ -32,16 +32,15 @@ PolicyPrograms::PolicyPrograms(PolicyShape of, int rows_at_most)
 Program PolicyPrograms::record(int rows, Noise draws) const {
   const bool is_deterministic = draws == Noise::kNone;
   Program program(is_deterministic ? "act_deterministic" : "act_exploring", workspace);
-  UnpackOp unpack{};
-  unpack.rows = unpack.source_rows = rows;
-  unpack.width = shape.observation_dim;
-  unpack.target_stride = network->input_stride();
-  unpack.target = input;
+  UnpackPart observation{};
+  observation.width = shape.observation_dim;
+  observation.target_stride = network->input_stride();
+  observation.target = input;
   if (shape.is_normalised) {
-    unpack.mean = parameters + network->parameter_count();
-    unpack.scale = unpack.mean + shape.observation_dim;
+    observation.mean = parameters + network->parameter_count();
+    observation.scale = observation.mean + shape.observation_dim;
   }
-  program.record(unpack);
+  program.record(UnpackOp{rows, rows, {observation}});
   network->record(program, parameters, rows, input, heads);
   SampleActionOp sample{};
   sample.rows = rows;

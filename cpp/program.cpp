@@ -17,12 +17,16 @@ uint64_t product(uint64_t a, uint64_t b, uint64_t c = 1) { return a * b * c; }
 Extent read(Operand operand, uint64_t count) { return {operand, count, Access::kRead}; }
 
 std::vector<Extent> extents(const UnpackOp& op) {
-  const uint64_t width = op.width;
-  return {{op.target, matrix(op.rows, width, op.target_stride)},
-          read(op.mirror_source, width),
-          read(op.mirror_sign, width),
-          read(op.mean, width),
-          read(op.scale, width)};
+  std::vector<Extent> all;
+  for (const UnpackPart& part : op.parts) {
+    const uint64_t width = part.width;
+    all.insert(all.end(), {{part.target, matrix(op.rows, width, part.target_stride)},
+                           read(part.mirror_source, width),
+                           read(part.mirror_sign, width),
+                           read(part.mean, width),
+                           read(part.scale, width)});
+  }
+  return all;
 }
 
 std::vector<Extent> extents(const GemmOp& op) {
@@ -395,6 +399,19 @@ void Program::append(const Record& record) {
     MR_CHECK(extent.operand.offset + extent.count <= carrier.count,
              who + " reaches beyond carrier '" + carrier.name + "'");
     used.push_back(extent);
+  }
+  if (const auto* unpack = std::get_if<UnpackOp>(&record.op)) {
+    const std::vector<UnpackPart>& parts = unpack->parts;
+    MR_CHECK(!parts.empty() && parts.size() <= kMaxUnpackParts,
+             who + " has " + std::to_string(parts.size()) + " parts");
+    const auto is_activation = [&](const UnpackPart& part) {
+      return workspace_->carriers()[static_cast<size_t>(part.target.carrier)].role ==
+             Workspace::Carrier::kActivation;
+    };
+    for (const UnpackPart& part : parts) {
+      MR_CHECK(is_activation(part) == is_activation(parts.front()),
+               who + " has targets that are not stored alike");
+    }
   }
   if (const GemmOp* gemm = product_of(record.op)) {
     MR_CHECK(!gemm->accumulates || (!gemm->bias.used() && !gemm->has_relu),

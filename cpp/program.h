@@ -33,14 +33,24 @@
 
 namespace millrace {
 
-// target[r][i] = (x - mean[i]) * scale[i], with x = rows[r][column + i] for the first source_rows
+// Columns of the batch's rows, brought to where a network reads them:
+//   target[r][i] = (x - mean[i]) * scale[i], with x = rows[r][column + i] for the first source_rows
 // rows and x = sign[i] * rows[r - source_rows][column + source[i]], their mirror image, after them.
-struct UnpackOp {
-  int rows, source_rows, column, width;
+struct UnpackPart {
+  int column, width;
   Operand target;
   int target_stride;
   Operand mirror_source, mirror_sign;  // i32 and f32; unused without mirrored rows
   Operand mean, scale;                 // unused without a normaliser
+};
+
+// All parts that a program needs, in one op: each of them moves little, so that most of its time on
+// a device would be its start.
+struct UnpackOp {
+  int rows, source_rows;
+  // 1 to kMaxUnpackParts, each with columns of its own. Their targets are all activations or none
+  // is, since a device stores those alike.
+  std::vector<UnpackPart> parts;
 };
 
 // c = op(a) op(b), or c += where it accumulates; `count` times at the given distances. A layer's

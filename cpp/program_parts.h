@@ -12,6 +12,9 @@ struct RowBlock {
   float length;  // that each of them gets; 0: they stay as they are
 };
 
+// Of one UnpackOp.
+MR_CONSTEXPR int kMaxUnpackParts = 8;
+
 // How a scalar of one update joins the totals of an interval.
 enum class Fold { kSum, kMax, kMin };
 

@@ -96,36 +96,46 @@ void SacPrograms::record_programs() {
   record(*whole_program, true);
 }
 
-UnpackOp SacPrograms::unpack(int column, int width, Operand to, int to_stride, const Mirror& mirror,
-                             Operand mean, Operand scale) const {
-  UnpackOp op{};
-  op.rows = spec.batch;
-  op.source_rows = spec.gathered_rows();
-  op.column = column;
-  op.width = width;
-  op.target = to;
-  op.target_stride = to_stride;
-  op.mirror_source = mirror.source;
-  op.mirror_sign = mirror.sign;
-  op.mean = mean;
-  op.scale = scale;
-  return op;
+UnpackPart SacPrograms::observation_part(int column, Operand to) const {
+  return {column,
+          layout.observation_dim,
+          to,
+          observation_stride(),
+          observation_mirror.source,
+          observation_mirror.sign,
+          observation_mean,
+          observation_scale};
 }
 
-UnpackOp SacPrograms::unpack_observation(int column, Operand to) const {
-  return unpack(column, layout.observation_dim, to, observation_stride(), observation_mirror,
-                observation_mean, observation_scale);
-}
-
-UnpackOp SacPrograms::unpack_critic(int column, Operand to) const {
-  return unpack(column, layout.critic_dim, to, critic_stride(), critic_mirror, critic_mean,
-                critic_scale);
+UnpackPart SacPrograms::critic_part(int column, Operand to) const {
+  return {column,          layout.critic_dim,    to,
+          critic_stride(), critic_mirror.source, critic_mirror.sign,
+          critic_mean,     critic_scale};
 }
 
 // Behind the critic observation, where the critics read it.
-UnpackOp SacPrograms::unpack_action(Operand to) const {
-  return unpack(layout.action(), layout.action_dim, to + layout.critic_dim, critic_stride(),
-                action_mirror, Operand{}, Operand{});
+UnpackPart SacPrograms::action_part(Operand critic_input) const {
+  return {layout.action(),
+          layout.action_dim,
+          critic_input + layout.critic_dim,
+          critic_stride(),
+          action_mirror.source,
+          action_mirror.sign,
+          Operand{},
+          Operand{}};
+}
+
+UnpackOp SacPrograms::unpack(const Inputs& to, bool with_actor) const {
+  UnpackOp op{spec.batch,
+              spec.gathered_rows(),
+              {observation_part(layout.next_observation(), to.next_observation),
+               critic_part(layout.next_critic(), to.next_critic),
+               critic_part(layout.critic(), to.critic), action_part(to.critic)}};
+  if (with_actor) {
+    op.parts.push_back(observation_part(layout.observation(), to.observation));
+    op.parts.push_back(critic_part(layout.critic(), to.acting_critic));
+  }
+  return op;
 }
 
 AdamWOp SacPrograms::step_of(const Trained& trained, Operand loss, bool opens,

@@ -79,10 +79,14 @@ struct SacPrograms {
   // head_count: floats of the heads of all its rows.
   Action add_action(const std::string& name, uint64_t head_count);
 
-  // `column` of the batch's rows to the given place, mirrored and normalised as configured.
-  UnpackOp unpack_observation(int column, Operand to) const;
-  UnpackOp unpack_critic(int column, Operand to) const;  // into rows of critic_stride()
-  UnpackOp unpack_action(Operand to) const;              // likewise
+  // Where networks read their rows of a batch.
+  struct Inputs {
+    Operand observation, next_observation;
+    Operand critic, next_critic, acting_critic;  // the first with the batch's action
+  };
+
+  // All of them that the program needs, mirrored and normalised as configured.
+  UnpackOp unpack(const Inputs& to, bool with_actor) const;
   // `opens`: nothing before it in the update has a verdict.
   AdamWOp step_of(const Trained& trained, Operand loss, bool opens, LearningRate rate) const;
   // Of the same heads.
@@ -106,8 +110,9 @@ struct SacPrograms {
   }
 
  private:
-  UnpackOp unpack(int column, int width, Operand target, int target_stride, const Mirror& mirror,
-                  Operand mean, Operand scale) const;
+  UnpackPart observation_part(int column, Operand to) const;
+  UnpackPart critic_part(int column, Operand to) const;  // into rows of critic_stride()
+  UnpackPart action_part(Operand critic_input) const;
   void add_statistics();
 
   uint64_t policy_parameter_count_ = 0;

@@ -4,17 +4,20 @@
 namespace millrace {
 
 bool add_op(MetalDispatches& to, const MetalFrame& frame, const UnpackOp& op) {
-  const UnpackArgs arguments = {frame.arguments,
-                                op.rows,
-                                op.source_rows,
-                                op.column,
-                                op.width,
-                                op.target_stride,
-                                frame.floats(op.target),
-                                frame.integers(op.mirror_source),
-                                frame.floats(op.mirror_sign),
-                                frame.floats(op.mean),
-                                frame.floats(op.scale)};
+  UnpackArgs arguments{};
+  arguments.arguments = frame.arguments;
+  arguments.rows = op.rows;
+  arguments.source_rows = op.source_rows;
+  for (const UnpackPart& part : op.parts) {
+    arguments.parts[arguments.count++] = {part.column,
+                                          part.width,
+                                          part.target_stride,
+                                          frame.floats(part.target),
+                                          frame.integers(part.mirror_source),
+                                          frame.floats(part.mirror_sign),
+                                          frame.floats(part.mean),
+                                          frame.floats(part.scale)};
+  }
   add_rows(to, "unpack_rows", static_cast<u64>(op.rows), arguments);
   return true;
 }

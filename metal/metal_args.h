@@ -145,14 +145,20 @@ struct StatisticsArgs {
 
 // ---- batch.metal ----
 
-struct UnpackArgs {
-  MR_CONSTANT const Arguments* arguments;
-  int rows, source_rows, column, width, target_stride;
+struct UnpackPartArgs {
+  int column, width, target_stride;
   MR_DEVICE float* target;
   MR_DEVICE const int* mirror_source;  // these two only with mirrored rows
   MR_DEVICE const float* mirror_sign;
   MR_DEVICE const float* mean;  // these two null without a normaliser
   MR_DEVICE const float* scale;
+};
+
+struct UnpackArgs {
+  MR_CONSTANT const Arguments* arguments;
+  int rows, source_rows;
+  int count;  // of the parts
+  UnpackPartArgs parts[kMaxUnpackParts];
 };
 
 // ---- action.metal ----

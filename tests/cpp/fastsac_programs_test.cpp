@@ -121,19 +121,19 @@ TEST(FastSacPrograms, ScalarCriticsHaveOneValueEach) {
 
 TEST(FastSacPrograms, SymmetryMirrorsEveryVectorAndGathersHalf) {
   LearnerSpec spec = small_spec();
-  for (const UnpackOp& op :
-       ops_of<UnpackOp>(*FastSacPrograms(spec, small_layout()).critic_program)) {
-    EXPECT_FALSE(op.mirror_source.used());
-    EXPECT_EQ(op.source_rows, spec.batch);
-  }
+  const FastSacPrograms plain(spec, small_layout());
+  const UnpackOp op = ops_of<UnpackOp>(*plain.critic_program).at(0);
+  EXPECT_EQ(op.source_rows, spec.batch);
+  for (const UnpackPart& part : op.parts) EXPECT_FALSE(part.mirror_source.used());
   spec.symmetry = true;
   const FastSacPrograms programs(spec, small_layout());
   for (const Program* program : programs.all()) {
-    for (const UnpackOp& op : ops_of<UnpackOp>(*program)) {
-      EXPECT_TRUE(op.mirror_source.used());
-      EXPECT_TRUE(op.mirror_sign.used());
-      EXPECT_EQ(op.rows, spec.batch);
-      EXPECT_EQ(op.source_rows, spec.batch / 2);
+    const UnpackOp mirrored = ops_of<UnpackOp>(*program).at(0);
+    EXPECT_EQ(mirrored.rows, spec.batch);
+    EXPECT_EQ(mirrored.source_rows, spec.batch / 2);
+    for (const UnpackPart& part : mirrored.parts) {
+      EXPECT_TRUE(part.mirror_source.used());
+      EXPECT_TRUE(part.mirror_sign.used());
     }
   }
 }
@@ -152,10 +152,10 @@ TEST(FastSacPrograms, TheNormaliserStandsBehindThePolicysParameters) {
   EXPECT_TRUE(programs.policy_shape.is_normalised);
   // Actions are mirrored, never normalised.
   int normalised = 0;
-  for (const UnpackOp& op : ops_of<UnpackOp>(*programs.critic_program)) {
-    const bool is_action = op.column == small_layout().action();
-    EXPECT_EQ(op.mean.used(), !is_action);
-    normalised += op.mean.used() ? 1 : 0;
+  for (const UnpackPart& part : ops_of<UnpackOp>(*programs.critic_program).at(0).parts) {
+    const bool is_action = part.column == small_layout().action();
+    EXPECT_EQ(part.mean.used(), !is_action);
+    normalised += part.mean.used() ? 1 : 0;
   }
   EXPECT_EQ(normalised, 3);
 }

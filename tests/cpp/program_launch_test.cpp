@@ -195,38 +195,49 @@ TEST_P(ProgramLaunchTest, ColumnSum) {
   });
 }
 
+// Vectors of two columns and their ragged ends, at even and odd places; the last part stands behind
+// the one before it, in the same rows.
 TEST_P(ProgramLaunchTest, UnpackWithMirrorAndNormaliser) {
+  constexpr int kSourceRows = 33, kStride = 240;
+  struct {
+    int column, width;
+  } constexpr kParts[] = {{5, 98}, {3, 1}, {103, 97}, {200, 29}};
   in_each_storage(GetParam(), 0, [&](Precision precision, double tolerance) {
-    for (const bool has_mirror : {false, true}) {
-      for (const bool has_normaliser : {false, true}) {
-        Trial trial;
-        UnpackOp op{};
-        constexpr int kWidth = 98, kStride = 120;
-        op.source_rows = 33;
-        op.rows = has_mirror ? 66 : 33;
-        op.column = 5;
-        op.width = kWidth;
-        op.target_stride = 130;
-        op.target = trial.add_activation("target", static_cast<uint64_t>(op.rows) * 130);
+    for (const int variety : {0, 1, 2, 3, 4, 5, 6, 7}) {
+      const bool has_mirror = variety & 1, has_normaliser = variety & 2;
+      const int target_stride = variety & 4 ? 130 : 131;
+      Trial trial;
+      UnpackOp op{has_mirror ? 2 * kSourceRows : kSourceRows, kSourceRows, {}};
+      for (const auto& [column, width] : kParts) {
+        const std::string name = std::to_string(op.parts.size());
+        const bool is_last = op.parts.size() == 3;
+        UnpackPart part{};
+        part.column = column;
+        part.width = width;
+        part.target_stride = target_stride;
+        part.target =
+            is_last ? op.parts.back().target + op.parts.back().width
+                    : trial.add_activation("target" + name, uint64_t(op.rows) * target_stride);
         if (has_mirror) {
-          op.mirror_source = trial.add_integers("source", kWidth);
-          op.mirror_sign = trial.add("sign", kWidth);
+          part.mirror_source = trial.add_integers("source" + name, width);
+          part.mirror_sign = trial.add("sign" + name, width);
         }
-        if (has_normaliser) {
-          op.mean = trial.add("mean", kWidth);
-          op.scale = trial.add("scale", kWidth);
+        if (has_normaliser && !is_last) {
+          part.mean = trial.add("mean" + name, width);
+          part.scale = trial.add("scale" + name, width);
         }
-        trial.batch.resize(33 * kStride);
-        for (size_t i = 0; i < trial.batch.size(); ++i)
-          trial.batch[i] = static_cast<float>(i % 977);
-        trial.with.row_stride = kStride;
-        trial.run(GetParam(), op, tolerance, precision, [&](Workspace& workspace) {
-          if (!has_mirror) return;
-          for (int i = 0; i < kWidth; ++i) {
-            workspace.integers(op.mirror_source)[i] = kWidth - 1 - i;
-          }
-        });
+        op.parts.push_back(part);
       }
+      trial.batch.resize(kSourceRows * kStride);
+      for (size_t i = 0; i < trial.batch.size(); ++i) trial.batch[i] = static_cast<float>(i % 977);
+      trial.with.row_stride = kStride;
+      trial.run(GetParam(), op, tolerance, precision, [&](Workspace& workspace) {
+        for (const UnpackPart& part : op.parts) {
+          for (int i = 0; has_mirror && i < part.width; ++i) {
+            workspace.integers(part.mirror_source)[i] = part.width - 1 - i;
+          }
+        }
+      });
     }
   });
 }

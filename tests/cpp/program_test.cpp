@@ -98,5 +98,37 @@ TEST(Program, AnOperandBeyondItsCarrierIsRefusedWhenRecorded) {
   }
 }
 
+TEST(Program, AnUnpackHasSomePartsWhoseTargetsAreStoredAlike) {
+  Workspace workspace;
+  UnpackPart plain{}, activation{};
+  plain.width = plain.target_stride = activation.width = activation.target_stride = 2;
+  plain.target = workspace.add_floats("plain", 4);
+  activation.target = workspace.add_activation("activation", 4);
+  Program program("parts", workspace);
+  program.record(UnpackOp{2, 2, std::vector<UnpackPart>(kMaxUnpackParts, plain)});
+  program.record(UnpackOp{2, 2, {activation, activation}});
+  const std::vector<UnpackPart> too_many(kMaxUnpackParts + 1, plain);
+  for (const std::vector<UnpackPart>& parts : {{}, too_many, {plain, activation}}) {
+    EXPECT_THROW(program.record(UnpackOp{2, 2, parts}), Failure);
+  }
+  EXPECT_EQ(program.records().size(), 2u);
+}
+
+// Whoever writes to any of its parts runs after it.
+TEST(Program, AnUnpackWritesTheTargetsOfAllItsParts) {
+  Workspace workspace;
+  const Operand a = workspace.add_floats("a", 4), b = workspace.add_floats("b", 4);
+  UnpackPart first{}, second{};
+  first.width = first.target_stride = second.width = second.target_stride = 2;
+  first.target = a;
+  second.target = b;
+  Program program("parts", workspace);
+  program.record(UnpackOp{2, 2, {first, second}});
+  program.record(RandomFillOp{4, kStreamEvent, 0, b});
+  EXPECT_EQ(program.records()[1].after, (std::vector<int>{0}));
+  first.target = b + 1;
+  EXPECT_THROW(program.record(UnpackOp{2, 2, {second, first}}), Failure);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -152,7 +152,8 @@ TEST(FastSacPrograms, TheNormaliserStandsBehindThePolicysParameters) {
   EXPECT_TRUE(programs.policy_shape.is_normalised);
   // Actions are mirrored, never normalised.
   int normalised = 0;
-  for (const UnpackPart& part : ops_of<UnpackOp>(*programs.critic_program).at(0).parts) {
+  const UnpackOp op = ops_of<UnpackOp>(*programs.critic_program).at(0);
+  for (const UnpackPart& part : op.parts) {
     const bool is_action = part.column == small_layout().action();
     EXPECT_EQ(part.mean.used(), !is_action);
     normalised += part.mean.used() ? 1 : 0;

@@ -172,9 +172,6 @@ class Worker {
   }
 
   __device__ void multiply(int stage, int parity, float (&sums)[kSums]) {
-    // The other team waited for the phase before, and a barrier that is still in it looks the same
-    // as one that is two phases on.
-    barrier_wait(&shared_.has_rows[stage], static_cast<u32>(1 - parity));
     barrier_wait(&shared_.has_rows[stage], static_cast<u32>(parity));
     const u32 further = static_cast<u32>(stage) * sizeof(shared_.rows[0]);
     begin_products();

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+LONGEST_S = 90  # of a command that is not given more
 
 class Session:
     """What was found so far, written after every step: a machine may go away at any time."""
@@ -34,13 +36,21 @@ class Session:
         self.keep("failures", self.failures)
         print(f"FAILED {what}\n{text[-3000:]}", flush=True)
 
-    def run(self, name, *command, expected=0, **options):
+    def run(self, name, *command, expected=0, timeout=LONGEST_S, **options):
+        """A command that takes longer is killed with all that it has started, and ends the session:
+        a kernel that waits forever is not to take all the time on the machine with it."""
         begun = time.monotonic()
+        started = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                   **options)
         try:
-            done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
-                                  check=False, **options)
-        except subprocess.TimeoutExpired as slow:
-            done = subprocess.CompletedProcess(command, 124, str(slow.stdout), str(slow.stderr))
+            out, err = started.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(started.pid, signal.SIGKILL)
+            out, err = started.communicate()
+            self.fail(f"{name}: killed after {timeout} s", out + err)
+            sys.exit(1)  # what waits forever once does so again
+        done = subprocess.CompletedProcess(command, started.returncode, out, err)
         print(f"{time.monotonic() - begun:7.1f} s  {name}", flush=True)
         if done.returncode != expected:
             self.fail(f"{name}: exit code {done.returncode}", done.stdout + done.stderr)
@@ -65,7 +75,8 @@ def native_tests(session, selected):
     which CI tests."""
     report = session.work / "tests.json"
     session.run("native tests", session.package / "bin" / "millrace-tests",
-                f"--gtest_output=json:{report}", f"--gtest_filter={selected}:-*/*_kernels*")
+                f"--gtest_output=json:{report}", f"--gtest_filter={selected}:-*/*_kernels*",
+                timeout=240)
     found = json.loads(report.read_text())
     names = [f"{suite['name']}.{test['name']}" for suite in found["testsuites"]
              for test in suite["testsuite"] if test.get("result") == "COMPLETED"]

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LONGEST_S = 90  # of a command that is not given more
+LONGEST_S = 180  # of a command that is not given more
 
 class Session:
     """What was found so far, written after every step: a machine may go away at any time."""

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,13 +53,6 @@ class LearnerBench {
   std::map<std::string, double> measure() {
     std::map<std::string, double> found;
     const SacPrograms& programs = learner_.programs();
-    const int period = plan_.learner.policy_frequency;
-    const auto per_update_us = [&](const std::function<void(bool)>& update) {
-      const double us = per_launch_us([&] {
-        for (int i = 1; i <= period; ++i) update(i == period);
-      });
-      return us / period;
-    };
     found["eager_us"] = per_update_us([&](bool with_actor) { learner_.submit(with_actor); });
     if (update_graph_ != nullptr) {
       found["graph_us"] = per_update_us(
@@ -70,6 +64,7 @@ class LearnerBench {
     found["critic_us"] = per_launch_us([this] { learner_.submit(false); });
     found["whole_us"] = per_launch_us([this] { learner_.submit(true); });
     found["arguments_us"] = per_launch_us([this] { set_arguments(); });
+    const int period = plan_.learner.policy_frequency;
     const double flops = ((period - 1) * programs.critic_program->gemm_flops() +
                           programs.whole_program->gemm_flops()) /
                          period;
@@ -113,11 +108,66 @@ class LearnerBench {
     return ops;
   }
 
+  // The update without all ops of a kind, for every kind, the shortest first: what it is shorter by
+  // is what they cost beside the others. What it computes means nothing, so every kind begins with
+  // the carriers as they were.
+  nlohmann::json measure_without_each(int runs) {
+    const SacPrograms& programs = learner_.programs();
+    std::set<std::string> kinds;
+    for (const Program::Record& record : programs.whole_program->records()) {
+      kinds.insert(kind_of(record.op));
+    }
+    std::vector<nlohmann::json> found;
+    for (const std::string& kind : kinds) {
+      learner_.device()->upload();
+      set_arguments();
+      found.push_back({{"kind", kind},
+                       {"us", median_us(without(*programs.critic_program, kind),
+                                        without(*programs.whole_program, kind), runs)}});
+    }
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return a["us"].template get<double>() < b["us"].template get<double>();
+    });
+    return found;
+  }
+
   const LearnerSpec& spec() const { return plan_.learner; }
   const Task& task() const { return *parts_.task; }
   uint64_t device_bytes() { return learner_.device()->bytes(); }
 
  private:
+  Program without(const Program& program, const std::string& kind) {
+    Program rest(program.name(), learner_.programs().workspace);
+    for (const Program::Record& record : program.records()) {
+      if (kind_of(record.op) != kind) rest.append(record);
+    }
+    return rest;
+  }
+
+  // Of an update by these programs, as a graph where there are any.
+  double median_us(const Program& critic, const Program& whole, int runs) {
+    const auto submit = [&](bool with_actor) {
+      learner_.device()->submit(with_actor ? whole : critic);
+    };
+    std::unique_ptr<Graph> graphs[2];
+    if (backend_.api().has_graphs != 0) {
+      for (const bool with_actor : {false, true}) {
+        graphs[with_actor] = graph_of([&] { submit(with_actor); });
+      }
+    }
+    std::vector<double> us;
+    for (int run = 0; run < runs; ++run) {
+      us.push_back(per_update_us([&](bool with_actor) {
+        if (graphs[with_actor] != nullptr) {
+          stream_.launch(*graphs[with_actor]);
+        } else {
+          submit(with_actor);
+        }
+      }));
+    }
+    return median(us);
+  }
+
   // Of all operands as the device stores them, each once.
   uint64_t operand_bytes(const Op& op) {
     const std::vector<Workspace::Carrier>& carriers = learner_.programs().workspace.carriers();
@@ -179,6 +229,15 @@ class LearnerBench {
     const std::unique_ptr<Graph> graph = graph_of(submit_all);
     stream_.launch(*graph);
     return timed_us([&] { stream_.launch(*graph); }) / launches_;
+  }
+
+  // Of one period's updates, the last with the actor's.
+  double per_update_us(const std::function<void(bool)>& update) {
+    const int period = plan_.learner.policy_frequency;
+    const double us = per_launch_us([&] {
+      for (int i = 1; i <= period; ++i) update(i == period);
+    });
+    return us / period;
   }
 
   double per_launch_us(const std::function<void()>& launch) {
@@ -254,6 +313,7 @@ nlohmann::json bench_learner(const nlohmann::json& request) {
                            {"iqr", std::move(iqr)},
                            {"rounds", std::move(rounds)}};
   if (request.value("ops", false)) report["ops"] = bench.measure_ops();
+  if (request.value("without", false)) report["without"] = bench.measure_without_each(runs);
   return report;
 }
 

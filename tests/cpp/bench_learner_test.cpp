@@ -3,14 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "run_fixture.h"
 
 namespace millrace {
 namespace {
 
 nlohmann::json request() {
-  return {{"kind", "learner"}, {"backend", "cpu"}, {"config", g1_config()},
-          {"runs", 2},         {"launches", 1},    {"ops", true}};
+  return {{"kind", "learner"}, {"backend", "cpu"}, {"config", g1_config()}, {"runs", 2},
+          {"launches", 1},     {"ops", true},      {"without", true}};
 }
 
 TEST(BenchLearner, ReportsEveryFigureOfEveryRunAsAPositiveNumberAndEveryOp) {
@@ -26,6 +29,27 @@ TEST(BenchLearner, ReportsEveryFigureOfEveryRunAsAPositiveNumberAndEveryOp) {
   EXPECT_GT(ops.size(), 50u);
   for (size_t i = 1; i < ops.size(); ++i) {
     EXPECT_GE(ops[i - 1]["us"].get<double>(), ops[i]["us"].get<double>());
+  }
+  std::set<std::string> kinds;
+  for (const nlohmann::json& op : ops) kinds.insert(op["kind"]);
+  const nlohmann::json& without = report["without"];
+  EXPECT_EQ(without.size(), kinds.size());
+  for (const nlohmann::json& each : without) {
+    EXPECT_EQ(kinds.erase(each["kind"]), 1u) << each;
+    EXPECT_GT(each["us"].get<double>(), 0) << each;
+  }
+}
+
+TEST(BenchLearner, AnUpdateWithoutItsLayersIsMuchShorter) {
+  nlohmann::json asked = request();
+  asked["config"]["learner"]["batch"] = 256;
+  asked["runs"] = 5;
+  asked["ops"] = false;
+  const nlohmann::json report = bench_learner(asked);
+  for (const nlohmann::json& each : report["without"]) {
+    if (each["kind"] != "dense_forward") continue;
+    // Two thirds of it where nothing else runs.
+    EXPECT_LT(each["us"].get<double>(), 0.85 * report["medians"]["eager_us"].get<double>());
   }
 }
 

@@ -502,6 +502,11 @@ final class BenchCommand {
     private boolean ops;
 
     @Option(
+        names = "--without",
+        description = "Also time the update without each kind of op: what it costs beside others.")
+    private boolean without;
+
+    @Option(
         names = "--launches",
         paramLabel = "N",
         defaultValue = "20",
@@ -528,7 +533,8 @@ final class BenchCommand {
       ObjectNode config = config(options, context);
       request.put("backend", chosen(device, config, "device", "cpu"));
       request.put("precision", chosen(precision, config, "precision", "fp32"));
-      request.put("ops", ops).put("launches", launches).put("runs", runs);
+      request.put("ops", ops).put("without", without);
+      request.put("launches", launches).put("runs", runs);
       request.set("config", config);
     }
   }

@@ -64,9 +64,10 @@ TEST(BenchTrain, RefusesAModeThatTheDeviceCannotRunAndAnUnknownOne) {
     return "";
   };
   EXPECT_EQ(message_of("graphs"), "bench train: mode 'graphs' is not one of host, eager, graph");
-  EXPECT_EQ(message_of("eager"),
-            "mode eager: collector.update: device was requested; the cpu backend runs the update "
-            "step on the workers' threads; mode host runs on every device");
+  EXPECT_EQ(
+      message_of("eager"),
+      "--modes eager: collector.update: device was requested; the cpu backend runs the update "
+      "step on the workers' threads; --modes host runs on every device");
 }
 
 TEST(BenchTrain, ReportsEveryModeOnItsOwn) {

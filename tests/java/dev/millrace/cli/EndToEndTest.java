@@ -141,6 +141,15 @@ class EndToEndTest {
     assertEquals(3, run(with(graph, "bench", "train")), () -> out + err);
   }
 
+  @Test
+  void anUpdateIsTimedWithoutEachKindOfOp() {
+    String[] small = {"cartpole_swingup", "--profile=laptop", "-slearner.batch=64", "--runs=1"};
+    assertEquals(0, run(with(small, "bench", "learner", "--launches=1", "--json")), () -> err);
+    assertTrue(Json.parse(out).path("without").isMissingNode(), out);
+    assertEquals(0, run(with(small, "bench", "learner", "--without", "--json")), () -> err);
+    assertTrue(Json.parse(out).path("without").toString().contains("adamw"), out);
+  }
+
   private static String[] with(String[] request, String... command) {
     List<String> args = new ArrayList<>(List.of(command));
     args.addAll(List.of(request));

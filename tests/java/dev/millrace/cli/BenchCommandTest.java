@@ -6,13 +6,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.millrace.core.Json;
 import dev.millrace.core.NativeException;
+import dev.millrace.run.FakeCore;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.JsonNode;
 
-class BenchCommandTest extends CommandLineTest {
+class BenchCommandTest extends CommandLineTest<FakeCore> {
+  BenchCommandTest() {
+    super(new FakeCore());
+  }
+
   @Test
   void aBenchPassesItsOptionsOnAndCanBeCompared() throws IOException {
     String bench =

@@ -3,7 +3,7 @@ package dev.millrace.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.millrace.run.FakeCore;
+import dev.millrace.core.Core;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -11,11 +11,15 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs command lines on a core of a test's own, in a folder of its own. */
-abstract class CommandLineTest {
+abstract class CommandLineTest<Tested extends Core> {
   @TempDir Path folder;
-  final FakeCore core = new FakeCore();
+  final Tested core;
   String out = "";
   String err = "";
+
+  CommandLineTest(Tested core) {
+    this.core = core;
+  }
 
   int run(String... args) {
     ByteArrayOutputStream outBytes = new ByteArrayOutputStream();

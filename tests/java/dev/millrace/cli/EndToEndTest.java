@@ -9,41 +9,18 @@ import dev.millrace.config.ConfigLoader;
 import dev.millrace.core.Core;
 import dev.millrace.core.Json;
 import dev.millrace.core.Natives;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 
 /** The command line on the real core: these fail, and do not skip, without the native library. */
-class EndToEndTest {
-  @TempDir Path folder;
-  private final Core core = Natives.load();
-  private String out = "";
-  private String err = "";
-
-  private int run(String... args) {
-    ByteArrayOutputStream outBytes = new ByteArrayOutputStream();
-    ByteArrayOutputStream errBytes = new ByteArrayOutputStream();
-    int code =
-        Main.run(
-            args,
-            () -> core,
-            new PrintStream(outBytes, true, StandardCharsets.UTF_8),
-            new PrintStream(errBytes, true, StandardCharsets.UTF_8));
-    out = outBytes.toString(StandardCharsets.UTF_8);
-    err = errBytes.toString(StandardCharsets.UTF_8);
-    return code;
-  }
-
-  private String path(String name) {
-    return folder.resolve(name).toString();
+class EndToEndTest extends CommandLineTest<Core> {
+  EndToEndTest() {
+    super(Natives.load());
   }
 
   private void train(String name, int ticks) {

@@ -10,6 +10,7 @@ import dev.millrace.config.ConfigException;
 import dev.millrace.core.Json;
 import dev.millrace.core.NativeException;
 import dev.millrace.run.BadInputException;
+import dev.millrace.run.FakeCore;
 import dev.millrace.run.RunFailure;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -21,7 +22,11 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.JsonNode;
 
-class MainTest extends CommandLineTest {
+class MainTest extends CommandLineTest<FakeCore> {
+  MainTest() {
+    super(new FakeCore());
+  }
+
   private int train(String name, String... more) {
     List<String> args = new java.util.ArrayList<>();
     args.addAll(List.of("train", "cartpole_swingup", "--out", path(name)));

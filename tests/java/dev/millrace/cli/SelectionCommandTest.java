@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.millrace.checkpoint.FakeEngine;
 import dev.millrace.core.Json;
 import dev.millrace.manifest.ManifestVerifier;
+import dev.millrace.run.FakeCore;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -18,7 +19,11 @@ import org.junit.jupiter.api.Test;
 import tools.jackson.databind.JsonNode;
 
 /** Selections from the core to the manifest and the screen, and what {@code bench graphs} shows. */
-class SelectionCommandTest extends CommandLineTest {
+class SelectionCommandTest extends CommandLineTest<FakeCore> {
+  SelectionCommandTest() {
+    super(new FakeCore());
+  }
+
   private static final String SELECTION =
       """
       {"way": "graph", "reason": "it gains 50.0 % against eager, 3.0 % are needed",

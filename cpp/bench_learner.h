@@ -14,8 +14,9 @@ namespace millrace {
 // eager, are those of an update without and with the actor's. tflop_per_s counts matrix
 // products alone, in the faster way. `ops` asks for the time of every op by itself, longest first,
 // and how many bytes its operands are; ops of programs that no update runs are left out. `without`
-// asks for [{kind, us}]: an update, as a graph where there are any, without all ops of each kind.
-// Where what is left makes numbers that are not finite, the optimizers' steps are left out, too.
+// asks for [{kind, us}]: an update, as a graph where there are any, without all ops of each kind,
+// and without "nothing". Where what is left makes numbers that are not finite, the optimizers'
+// steps are left out, too.
 nlohmann::json bench_learner(const nlohmann::json& request);
 
 }  // namespace millrace

@@ -503,7 +503,9 @@ final class BenchCommand {
 
     @Option(
         names = "--without",
-        description = "Also time the update without each kind of op: what it costs beside others.")
+        description =
+            "Also time the update without each kind of op, and without nothing: the difference is"
+                + " what that kind costs beside the others.")
     private boolean without;
 
     @Option(

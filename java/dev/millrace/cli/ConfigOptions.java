@@ -56,11 +56,11 @@ final class ConfigOptions {
   /** Where an option and an override say two things, neither wins, whichever stands last. */
   static void refuseOther(String option, String same, List<String> overrides) {
     String key = same.substring(0, same.indexOf('=') + 1);
-    for (String each : overrides) {
-      if (each.startsWith(key) && !each.equals(same)) {
-        throw new BadInputException(
-            option + ": -s " + each + " says otherwise; leave one of the two away");
-      }
+    List<String> others = overrides.stream().filter(each -> each.startsWith(key)).toList();
+    String last = others.isEmpty() ? same : others.get(others.size() - 1); // the one that counts
+    if (!last.equals(same)) {
+      throw new BadInputException(
+          option + ": -s " + last + " says otherwise; leave one of the two away");
     }
   }
 }

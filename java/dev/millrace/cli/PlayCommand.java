@@ -34,6 +34,7 @@ import tools.jackson.databind.node.ObjectNode;
       "  millrace play runs/third --checkpoint 2000"
     })
 final class PlayCommand implements Callable<Integer> {
+  private static final int MOST_EPISODES = 65_536; // of the core, an environment each
   private final Context context;
 
   @Parameters(paramLabel = "RUN", description = "A run directory.")
@@ -44,7 +45,7 @@ final class PlayCommand implements Callable<Integer> {
       paramLabel = "N",
       defaultValue = "20",
       description =
-          "How many, 1 to 100000 (default: ${DEFAULT-VALUE}); each has an environment of its own.")
+          "How many, 1 to 65536 (default: ${DEFAULT-VALUE}); each has an environment of its own.")
   private int episodes;
 
   @Option(names = "--clean", description = "Without observation noise and events.")
@@ -68,8 +69,8 @@ final class PlayCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    if (episodes < 1 || episodes > 100_000) {
-      throw new BadInputException("--episodes " + episodes + ": expected 1 to 100000");
+    if (episodes < 1 || episodes > MOST_EPISODES) {
+      throw new BadInputException("--episodes " + episodes + ": expected 1 to " + MOST_EPISODES);
     }
     RunDirectory directory = RunDirectory.existing(run);
     Resolved resolved = ConfigLoader.resolveAgain(directory.config(), List.of());

@@ -20,6 +20,8 @@ import tools.jackson.databind.JsonNode;
  */
 final class BenchReport {
   private static final Set<String> AROUND_MEDIANS = Set.of("medians", "iqr", "rounds");
+  // What a whole time is made of, each measured once: too rough to judge by.
+  private static final Set<String> PARTS = Set.of("ops", "without");
   private static final Pattern MEASURED =
       Pattern.compile(
           ".*_(us|ms|ns|mean|share)|.*_per_s|ratio|ready_ticks|host_bytes|host_batch_bytes|device_bytes");
@@ -61,7 +63,12 @@ final class BenchReport {
     if (key.equals("commit")) {
       return; // what a comparison is about, most of the time
     }
-    if (key.equals("build")) {
+    if (PARTS.contains(key) && value.isArray()) {
+      return;
+    }
+    if (key.equals("config")) {
+      Flat.add(name, value, Set.of(), facts); // whatever its keys are called
+    } else if (key.equals("build")) {
       Subject.addMachine(value, facts);
     } else if (key.equals("facts")) { // of a bench of training: most of it are sizes and counters
       Set<String> measured = Set.of(name + ".threads.choice.measured");

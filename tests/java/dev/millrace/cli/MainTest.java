@@ -189,6 +189,8 @@ class MainTest extends CommandLineTest<FakeCore> {
     assertOneLine(2, profiles, "preflight", "g1_walk_flat", "--profile=full", "-sprofile=laptop");
     assertEquals(0, run("config", "show", "g1_walk_flat", "--seed", "3", "-s", "seed=3"));
     assertTrue(out.contains("\nseed: 3\n"), out);
+    String[] last = {"config", "show", "g1_walk_flat", "-sseed=4", "-sseed=3", "--seed=3"};
+    assertEquals(0, run(last), () -> err);
     assertEquals(0, run("config", "show", "g1_walk_flat", "-s", "seed=4", "-s", "seed=3"));
     assertTrue(out.contains("\nseed: 3\n"), out);
     train("a");

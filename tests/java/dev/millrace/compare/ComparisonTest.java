@@ -136,6 +136,18 @@ class ComparisonTest {
   }
 
   @Test
+  void partsOfATimeAreNoConfigurationAndAConfigurationIsNoMeasurement() throws IOException {
+    String report =
+        "{\"medians\": {\"a_us\": 2}, \"config\": {\"lr_final_share\": %s},"
+            + " \"ops\": [{\"us\": %s}], \"without\": [{\"kind\": \"gemm\", \"us\": %s}]}";
+    Comparison same = benches(report.formatted(1, 2, 3), report.formatted(1, 4, 5));
+    assertEquals(List.of(), same.refusals());
+    assertEquals(Map.of("a_us", Verdict.SAME), verdicts(same));
+    Comparison refused = benches(report.formatted(1, 2, 3), report.formatted(0.5, 2, 3));
+    assertEquals(List.of(new Difference("config.lr_final_share", "1", "0.5")), refused.refusals());
+  }
+
+  @Test
   void aFileOfSeveralReportsAndRoundsWithoutAnIqrAreRead() throws IOException {
     String reports =
         """

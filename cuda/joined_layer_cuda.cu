@@ -52,6 +52,7 @@ struct Shared {
   float4 affine[kColumns / 2];  // half of gain, gain, shift, shift: of two columns
   float2 bias[kColumns / 2];
   u64 has_rows[kStages], has_room[kStages], has_weights;
+  u64 has_multiplied[kTeams];
   u64 has_statistics[kTeams][2][kGroupWarps];
 };
 
@@ -153,7 +154,10 @@ class Worker {
                           int turn) {
     const int own_turn = turn / kTeams;  // of the team
     float sums[kSums];
+    // In order of turns, so that has_rows is never two phases from the one that is waited for.
+    if (turn > 0) barrier_wait(&shared_.has_multiplied[1 - team_], (turn - 1) / kTeams % 2);
     multiply(turn % kStages, turn / kStages % 2, sums);
+    if (lane_ == 0) barrier_arrive(&shared_.has_multiplied[team_]);
     if (leads()) wait_for_stores_read();
     sync_team();
     float2 upper{}, lower{};  // of row lane / 4 of the warp's, and of the one 8 further on
@@ -326,6 +330,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       barrier_init(&shared.has_room[i], kTeamWarps);
     }
     barrier_init(&shared.has_weights, 1);
+    for (u64& barrier : shared.has_multiplied) barrier_init(&barrier, kTeamWarps);
     for (auto& of_team : shared.has_statistics) {
       for (auto& of_phase : of_team) {
         for (u64& barrier : of_phase) barrier_init(&barrier, 1);

@@ -122,15 +122,22 @@ struct Piece {
     if (trained.target != nullptr) target = *reinterpret_cast<const Pack*>(trained.target + at);
   }
 
-  // Writes the moments; the parameters stay here.
-  __device__ void step(const AdamWStep& step, const Trained& trained, u64 at) {
+  // Writes the moments; the parameters stay here. Returns the sum of their squares.
+  __device__ float step(const AdamWStep& step, const Trained& trained, u64 at) {
+    float squares = 0.0f;
 #pragma unroll
     for (int j = 0; j < kColumns; ++j) {
       parameter.values[j] = adamw_element(step, gradient.values[j], parameter.values[j],
                                           &first.values[j], &second.values[j]);
+      squares += parameter.values[j] * parameter.values[j];
     }
     *reinterpret_cast<Pack*>(trained.first + at) = first;
     *reinterpret_cast<Pack*>(trained.second + at) = second;
+    return squares;
+  }
+
+  __device__ void keep(const Trained& trained, u64 at) {
+    *reinterpret_cast<Pack*>(trained.parameters + at) = parameter;
   }
 
   // Writes parameters, target and what products read of them.
@@ -141,7 +148,7 @@ struct Piece {
       parameter.values[j] *= scale;
       target.values[j] += target_rate * (parameter.values[j] - target.values[j]);
     }
-    *reinterpret_cast<Pack*>(trained.parameters + at) = parameter;
+    keep(trained, at);
     if (trained.parameters_copy != nullptr) {
       *reinterpret_cast<Copies*>(trained.parameters_copy + at) =
           packed<Bf16, kColumns>(parameter.values);
@@ -204,19 +211,21 @@ __device__ float row_sum(float value, int warps) {
 }
 
 // A row of the whole block that is too long to wait in registers.
+template <int kColumns>
 __device__ void step_long_row(const AdamWStep& step, const Trained& trained, const RowBlock& block,
                               u64 first) {
+  constexpr int kApart = kThreads * kColumns;
+  const int own = static_cast<int>(threadIdx.x) * kColumns;
   float squares = 0.0f;
-  for (int i = static_cast<int>(threadIdx.x); i < block.width; i += kThreads) {
-    Piece<1> piece;
+  for (int i = own; i < block.width; i += kApart) {
+    Piece<kColumns> piece;
     piece.read(trained, first + i);
-    piece.step(step, trained, first + i);
-    trained.parameters[first + i] = piece.parameter.values[0];
-    squares += piece.parameter.values[0] * piece.parameter.values[0];
+    squares += piece.step(step, trained, first + i);
+    piece.keep(trained, first + i);
   }
   const float scale = scale_of(block.length, row_sum(squares, kWarps));
-  for (int i = static_cast<int>(threadIdx.x); i < block.width; i += kThreads) {
-    Piece<1> piece;
+  for (int i = own; i < block.width; i += kApart) {
+    Piece<kColumns> piece;
     piece.read(trained, first + i);
     piece.put(trained, first + i, scale, step.target_rate);
   }
@@ -243,15 +252,8 @@ __global__ void __launch_bounds__(kThreads)
   if (is_inside) piece.read(trained, first + column);
   AdamWStep step;
   if (!may_step(*measured, verdict, &step)) return;
-  if (!is_short) return step_long_row(step, trained, own, first);
-  float squares = 0.0f;
-  if (is_inside) {
-    piece.step(step, trained, first + column);
-#pragma unroll
-    for (int j = 0; j < kColumns; ++j) {
-      squares += piece.parameter.values[j] * piece.parameter.values[j];
-    }
-  }
+  if (!is_short) return step_long_row<kColumns>(step, trained, own, first);
+  const float squares = is_inside ? piece.step(step, trained, first + column) : 0.0f;
   const float scale = scale_of(own.length, row_sum(squares, warps));
   if (is_inside) piece.put(trained, first + column, scale, step.target_rate);
 }
